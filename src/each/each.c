@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "each/internal.h"
 #include "each/json.h"
 #include "each/show/report.h"
@@ -149,7 +149,7 @@ static void print_read(struct each *e, struct slice text)
                                             part_of(text, e->read_errors, INT64_MAX)});
         return;
     }
-    if (json_check(text, &job, &err) == E_OK && json_type_of(job) == JSON_T_OBJECT)
+    if (jtext_check(text, &job, &err) == E_OK && jtext_type_of(job) == JTEXT_OBJECT)
         each_json_add_job(&document, each_order_next(&e->order)->line, job,
                           (struct slice){NULL, 0});
     print_turn(e, &(struct each_output){.out = buf_slice(&document)});
@@ -399,11 +399,11 @@ static void print_earlier(struct each *e, int64_t first, int64_t count, struct s
     struct err err;
     int64_t id = 0;
 
-    if (json_check(reply, &value, &err) != E_OK || !json_find(value, "ids", &ids))
+    if (jtext_check(reply, &value, &err) != E_OK || !jtext_find(value, "ids", &ids))
         return;
-    struct json_iter it = json_items(ids);
+    struct jtext_iter it = jtext_items(ids);
 
-    for (int64_t line = first; line < first + count && json_next_item(&it, &item); line++)
+    for (int64_t line = first; line < first + count && jtext_next_item(&it, &item); line++)
         if (line <= e->known && !each_printed_has(&e->printed_lines, line) &&
             !each_line_list_has(&e->live, line) &&
             id_parse(slice_make(item.data + 1, item.size - 2), &id))

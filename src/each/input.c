@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "cli/view/screen.h"
 #include "each/line/words.h"
@@ -109,7 +109,7 @@ static enum err_code add_encoded(struct each_input *f, const struct each_item *i
         clean_text(&shown, item->lines[i]);
     }
     buf_add_str(&f->chunk, ",\"params\":{\"line\":");
-    json_add_string(&f->chunk, buf_slice(&shown));
+    jtext_add_string(&f->chunk, buf_slice(&shown));
     buf_add_char(&f->chunk, '}');
     return E_OK;
 }
@@ -176,12 +176,12 @@ static int64_t refused_index(struct slice reply)
     struct slice value = {NULL, 0};
     struct err err;
 
-    if (json_check(reply, &value, &err) != E_OK || json_type_of(value) != JSON_T_OBJECT ||
-        !json_find(value, "error", &value) || json_type_of(value) != JSON_T_OBJECT ||
-        !json_find(value, "detail", &value) || json_type_of(value) != JSON_T_OBJECT ||
-        !json_find(value, "index", &value) || json_type_of(value) != JSON_T_INT)
+    if (jtext_check(reply, &value, &err) != E_OK || jtext_type_of(value) != JTEXT_OBJECT ||
+        !jtext_find(value, "error", &value) || jtext_type_of(value) != JTEXT_OBJECT ||
+        !jtext_find(value, "detail", &value) || jtext_type_of(value) != JTEXT_OBJECT ||
+        !jtext_find(value, "index", &value) || jtext_type_of(value) != JTEXT_INT)
         return -1;
-    return json_int(value);
+    return jtext_int(value);
 }
 
 /* The start of a line as it was sent, for people. */
@@ -193,16 +193,16 @@ static void add_excerpt(const struct each_input *f, int64_t index, struct buf *o
     struct slice line = {NULL, 0};
     struct err err;
 
-    if (json_check(buf_slice(&f->chunk), &jobs, &err) != E_OK)
+    if (jtext_check(buf_slice(&f->chunk), &jobs, &err) != E_OK)
         return;
-    struct json_iter it = json_items(jobs);
+    struct jtext_iter it = jtext_items(jobs);
 
     while (index-- >= 0)
-        if (!json_next_item(&it, &job))
+        if (!jtext_next_item(&it, &job))
             return;
-    if (!json_find(job, "params", &line) || !json_find(line, "line", &line))
+    if (!jtext_find(job, "params", &line) || !jtext_find(line, "line", &line))
         return;
-    struct slice text = json_text(line, &arena);
+    struct slice text = jtext_text(line, &arena);
 
     clean_text(out, utf8_cut(text, EXCERPT_MAX));
 }

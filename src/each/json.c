@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
 
@@ -11,16 +11,16 @@ static void add_text(struct buf *out, const char *name, struct slice text)
 {
     if (text.size == 0)
         return;
-    json_put_string(out, name, text);
+    jtext_put_string(out, name, text);
 }
 
 static void add_bytes(struct buf *out, const char *name, const char *encoded, struct slice output)
 {
     if (utf8_valid(output)) {
-        json_put_string(out, name, output);
+        jtext_put_string(out, name, output);
         return;
     }
-    json_add_key(out, encoded);
+    jtext_add_key(out, encoded);
     buf_add_char(out, '"');
     base64_add(out, output);
     buf_add_char(out, '"');
@@ -31,9 +31,9 @@ static void copy_member(struct buf *out, const char *name, struct slice object, 
 {
     struct slice value = {NULL, 0};
 
-    if (object.size == 0 || !json_find(object, from, &value) || json_type_of(value) == JSON_T_NULL)
+    if (object.size == 0 || !jtext_find(object, from, &value) || jtext_type_of(value) == JTEXT_NULL)
         return;
-    json_put_raw(out, name, value);
+    jtext_put_raw(out, name, value);
 }
 
 void each_json_add_end(struct buf *out, int64_t line, const struct worker_end *end)
@@ -58,7 +58,7 @@ void each_json_add_job(struct buf *out, int64_t line, struct slice job, struct s
     struct slice params = {NULL, 0};
 
     buf_addf(out, "{\"line\":%" PRId64, line);
-    if (json_find(job, "params", &params))
+    if (jtext_find(job, "params", &params))
         copy_member(out, "input", params, "line");
     copy_member(out, "id", job, "id");
     copy_member(out, "state", job, "state");

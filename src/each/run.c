@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "server/server.h"
 
@@ -47,15 +47,15 @@ static enum err_code add_identity(const struct each_command *c, const char *cwd,
     if (!utf8_valid(slice_of(cwd)))
         return err_set(err, E_INVALID, "the name of this directory is not UTF-8");
     buf_add_str(out, "{\"directory\":");
-    json_add_string(out, slice_of(cwd));
+    jtext_add_string(out, slice_of(cwd));
     buf_add_str(out, ",\"command\":[");
     for (size_t i = 0; i < c->n_words; i++) {
-        json_add_comma(out);
-        json_add_string(out, slice_of(c->words[i]));
+        jtext_add_comma(out);
+        jtext_add_string(out, slice_of(c->words[i]));
     }
     buf_addf(out, "],\"colsep\":\"%s\"", buf_text(&separator));
     if (c->lines > 1)
-        json_put_int(out, "lines", (int64_t)c->lines);
+        jtext_put_int(out, "lines", (int64_t)c->lines);
     buf_add_str(out, "}\n");
     if (out->overflowed)
         return err_set(err, E_TOO_LARGE, "the command is longer than %zu bytes", IDENTITY_MAX);

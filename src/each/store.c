@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/view/reply_json.h"
 #include "cli/view/screen.h"
 #include "core/job/verdict.h"
@@ -37,7 +37,7 @@ enum err_code each_store_define(struct client *c, const struct each_definition *
     buf_add_str(&json, "{\"command\":");
     each_command_add_template(d->command, d->command->lines, &json);
     buf_add_str(&json, ",\"dir\":");
-    json_add_string(&json, slice_of(d->dir));
+    jtext_add_string(&json, slice_of(d->dir));
     if (d->timeout_us > 0)
         buf_addf(&json, ",\"timeout\":\"%s\"", duration_format(d->timeout_us, text));
     buf_addf(&json, ",\"retry\":{\"max\":%" PRId64 ",\"first\":\"1s\",\"cap\":\"1m\"}", d->retries);

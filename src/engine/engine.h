@@ -2,12 +2,12 @@
  * The engine: all changes to the store, in group commits.
  *
  * One thread owns it.  engine_run takes every op that waits, runs them by kind in one transaction,
- * commits once, then calls each op's `done`.  What the engine does by itself (expired leases, due jobs,
- * chunked work, retention) rides in the same transactions.  Time is a parameter (both clocks, see
- * base/clock.h): nothing in here reads one, so that the engine can be simulated.
+ * commits once, then calls each op's `done`.  What the engine does by itself (expired leases, due
+ * jobs, chunked work, retention) rides in the same transactions.  Time is a parameter (both clocks,
+ * see base/clock.h): nothing in here reads one, so that the engine can be simulated.
  *
- * In memory, rebuilt from the store at open: queue definitions, the next ready ids of each queue, live
- * claims, waiting ops.  Nothing of it is a promise.
+ * In memory, rebuilt from the store at open: queue definitions, the next ready ids of each queue,
+ * live claims, waiting ops.  Nothing of it is a promise.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -77,25 +77,27 @@ struct engine_stats {
     atomic_int_fast64_t last_error_at; /* 0: the last commit went well */
 };
 
-/* Opens over a store that is open for writing (which stays the caller's) and reads what it needs.  All
- * leases found get a full period from `now` on.  E_UNAVAILABLE when the clock cannot be right (base/id_clock.h). */
+/* Opens over a store that is open for writing (which stays the caller's) and reads what it needs.
+ *  All leases found get a full period from `now` on.  E_UNAVAILABLE when the clock cannot be right
+ * (base/id_clock.h). */
 MUST_CHECK enum err_code engine_open(struct store *store, const struct engine_config *config,
                                      struct now now, struct engine **ret_engine, struct err *err);
 
-/* The base of full ids in what workers get, which outlives the engine; NULL (at first): none.  Before the
- * engine's thread starts. */
+/* The base of full ids in what workers get, which outlives the engine; NULL (at first): none.
+ *  Before the engine's thread starts. */
 void engine_set_url(struct engine *e, const char *url);
 
-/* Answers what still waits (claims with no jobs, waits with the job as it is) and frees the engine. */
+/* Answers what still waits (claims with no jobs, waits with the job as it is) and frees the
+ * engine. */
 void engine_close(struct engine *e);
 
-/* Runs a list of ops (linked by `next`, may be NULL) and whatever is due.  Every op is answered now,
- * except those that may wait.  One transaction, or several when much is asked at once. */
+/* Runs a list of ops (linked by `next`, may be NULL) and whatever is due.  Every op is answered
+ * now, except those that may wait.  One transaction, or several when much is asked at once. */
 void engine_run(struct engine *e, struct op *ops, struct now now);
 
-/* Nobody ran the engine for this long, though it was to be run: its process was stopped, or the machine suspended.
- * Leases of up to four times that length get a full period from the next engine_run on before they are judged; who
- * has a longer one has had the time to renew it. */
+/* Nobody ran the engine for this long, though it was to be run: its process was stopped, or the
+ * machine suspended. Leases of up to four times that length get a full period from the next
+ * engine_run on before they are judged; who has a longer one has had the time to renew it. */
 void engine_was_away(struct engine *e, int64_t us);
 
 /* Whether some may be judged. */
@@ -104,9 +106,9 @@ bool engine_has_leases(const struct engine *e);
 /* Clients may have left: ops that nobody waits for any more are answered by the next engine_run. */
 void engine_look_for_gone(struct engine *e);
 
-/* How long until engine_run should be called though no op came: 0 when there is work left to do at once,
- * TIME_NEVER when nothing is to come.  Measured by the steady clock; at most a minute while something is
- * due by the wall clock, which may be set meanwhile. */
+/* How long until engine_run should be called though no op came: 0 when there is work left to do at
+ * once, TIME_NEVER when nothing is to come.  Measured by the steady clock; at most a minute while
+ * something is due by the wall clock, which may be set meanwhile. */
 int64_t engine_next_us(const struct engine *e, struct now given);
 
 /* What proves leases.  Constant while the engine is open; any thread. */

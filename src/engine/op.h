@@ -3,8 +3,9 @@
  *
  * An op is made and owned by a boundary (the HTTP thread, a test), filled with input, handed to the
  * engine, and comes back through `done` after the commit that decided it is on stable storage; then
- * `err` or `status` and `reply` say what to answer.  Between the two it belongs to the engine's thread.
- * Input is never changed by the engine: a batch that was rolled back runs the same ops again.
+ * `err` or `status` and `reply` say what to answer.  Between the two it belongs to the engine's
+ * thread. Input is never changed by the engine: a batch that was rolled back runs the same ops
+ * again.
  *
  * Slices of the input live in the op's own arena or in memory that outlives the op.
  */
@@ -221,7 +222,9 @@ struct job_action {
     int64_t id;
     struct slice queue; /* MOVE */
     struct slice
-        params; /* PATCH, RETRY, CLONE: replaces (PATCH) or is merged over the job's (others); empty: as it is */
+        /* PATCH, RETRY, CLONE: replaces (PATCH) or is merged over the job's (others); empty: as
+         * it is */
+        params;
     struct slice labels; /* PATCH; empty: as they are */
     struct slice
         version; /* PATCH: only while the job's is that (job_version); empty: whatever it is */
@@ -232,7 +235,9 @@ struct job_action {
     struct slice from; /* RETRY: the number or name of a step; empty: where it failed */
     bool anew;         /* RETRY: from the first step */
     bool
-        alone; /* RETRY: without waiting for its conditions again, or bringing back what it had cancelled */
+        /* RETRY: without waiting for its conditions again, or bringing back what it had
+         * cancelled */
+        alone;
     bool may_command;  /* it may change what a job's own command is run with */
     int64_t result_id; /* out: the job the action was about; the new one for CLONE */
 };

@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/lease.h"
 #include "engine/engine.h"
 #include "script_requests.h"
@@ -130,8 +130,8 @@ static int64_t id_in(struct slice object, const char *name)
     struct slice value;
     int64_t id = 0;
 
-    if (json_find(object, name, &value))
-        ASSERT(id_parse(json_text(value, &arena), &id));
+    if (jtext_find(object, name, &value))
+        ASSERT(id_parse(jtext_text(value, &arena), &id));
     arena_deinit(&arena);
     return id;
 }
@@ -147,10 +147,10 @@ static void take_ids(struct script *s, struct slice ids)
     struct arena arena = ARENA_INIT;
     struct slice item;
 
-    for (struct json_iter it = json_items(ids); json_next_item(&it, &item);) {
+    for (struct jtext_iter it = jtext_items(ids); jtext_next_item(&it, &item);) {
         int64_t id = 0;
 
-        ASSERT(id_parse(json_text(item, &arena), &id));
+        ASSERT(id_parse(jtext_text(item, &arena), &id));
         take_job(s, id);
     }
     arena_deinit(&arena);
@@ -172,8 +172,8 @@ static int64_t token_in(struct slice item)
     struct slice lease;
     int64_t token, fence;
 
-    ASSERT(json_find(item, "lease", &lease) &&
-           lease_parse(json_text(lease, &arena), &token, &fence));
+    ASSERT(jtext_find(item, "lease", &lease) &&
+           lease_parse(jtext_text(lease, &arena), &token, &fence));
     return token;
 }
 
@@ -181,7 +181,7 @@ static void take_leases(struct script *s, struct slice jobs)
 {
     struct slice item;
 
-    for (struct json_iter it = json_items(jobs); json_next_item(&it, &item);) {
+    for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &item);) {
         ASSERT(s->n_leases < SCRIPT_LEASES);
         s->leases[s->n_leases++] = (struct script_lease){id_in(item, "id"), token_in(item)};
     }
@@ -194,12 +194,12 @@ static void take_answer(struct script *s, const struct request *r)
 
     if (r->op.kind == OP_SUBMIT && r->op.submit.mode == SUBMIT_LINES)
         take_lines(s, buf_text(&r->op.reply));
-    else if (r->op.kind == OP_SUBMIT && json_find(reply, "ids", &list))
+    else if (r->op.kind == OP_SUBMIT && jtext_find(reply, "ids", &list))
         take_ids(s, list);
     else if ((r->op.kind == OP_SUBMIT && r->op.status == 201) ||
              (r->op.kind == OP_ACTION && r->op.action.kind == ACTION_CLONE))
         take_job(s, id_in(reply, "id"));
-    else if (r->op.kind == OP_EXCHANGE && json_find(reply, "jobs", &list))
+    else if (r->op.kind == OP_EXCHANGE && jtext_find(reply, "jobs", &list))
         take_leases(s, list);
 }
 

@@ -6,7 +6,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/join_def.h"
 #include "core/route/routing.h"
 #include "driver.h"
@@ -89,7 +89,7 @@ static struct slice checked(struct slice json)
     struct err err = ERR_INIT;
     struct slice value;
 
-    if (json_check(json, &value, &err) != E_OK)
+    if (jtext_check(json, &value, &err) != E_OK)
         fuzz_fail("not JSON: %s: %.*s", err.msg, (int)json.size, json.data);
     return value;
 }
@@ -156,7 +156,7 @@ static void try_add(struct routing *routing, struct slice json)
 
     if (routing->n_steps <= before)
         fuzz_fail("nothing was added");
-    if (!json_find(routing_format(routing, &arena), "steps", &steps) ||
+    if (!jtext_find(routing_format(routing, &arena), "steps", &steps) ||
         route_steps_parse(steps, 0, &arena, &again, &n, &err) != E_OK || n != routing->n_steps)
         fuzz_fail("a route that has grown is refused: %s", err.msg);
 }
@@ -171,9 +171,9 @@ static void try_steps(struct slice whole, struct slice json)
         check_refusal(&err, "steps");
         return;
     }
-    if (json_find(whole, "progress", &more))
+    if (jtext_find(whole, "progress", &more))
         try_progress(&routing, more);
-    if (json_find(whole, "add", &more))
+    if (jtext_find(whole, "add", &more))
         try_add(&routing, more);
     check_form(&routing);
     check_walk(&routing, false);
@@ -196,7 +196,7 @@ static void try_after(struct slice json)
     }
     buf_add_char(&out, '[');
     for (size_t i = 0; i < n; i++) {
-        json_add_comma(&out);
+        jtext_add_comma(&out);
         after_cond_json(&conds[i], conds[i].job > 0 ? conds[i].job : 1,
                         conds[i].step.size > 0 ? 7 : 0, &out);
     }
@@ -243,15 +243,15 @@ static void run(struct slice input)
     struct slice whole;
     struct slice value;
 
-    if (json_check(input, &whole, &err) != E_OK || json_type_of(whole) != JSON_T_OBJECT)
+    if (jtext_check(input, &whole, &err) != E_OK || jtext_type_of(whole) != JTEXT_OBJECT)
         return;
-    if (json_find(whole, "steps", &value))
+    if (jtext_find(whole, "steps", &value))
         try_steps(whole, value);
-    if (json_find(whole, "after", &value))
+    if (jtext_find(whole, "after", &value))
         try_after(value);
-    if (json_find(whole, "dests", &value))
+    if (jtext_find(whole, "dests", &value))
         try_dests(value);
-    if (json_find(whole, "join", &value))
+    if (jtext_find(whole, "join", &value))
         try_join(value);
     arena_clear(&arena);
 }

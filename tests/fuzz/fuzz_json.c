@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "driver.h"
 
 static const struct slice seeds[] = {
@@ -119,25 +119,25 @@ static void compare(struct walk *w, struct slice value, json_t *tree);
 
 static void compare_string(struct walk *w, struct slice value, json_t *tree)
 {
-    struct slice text = json_text(value, &w->arena);
+    struct slice text = jtext_text(value, &w->arena);
 
     if (!slice_equal(text, slice_make(json_string_value(tree), json_string_length(tree))))
         fuzz_fail("a string is read differently: %.*s", (int)value.size, value.data);
     if (!utf8_valid(text))
         fuzz_fail("a string is not UTF-8: %.*s", (int)value.size, value.data);
-    json_add_string(&w->copy, text);
+    jtext_add_string(&w->copy, text);
 }
 
 static void compare_member(struct walk *w, struct slice key, struct slice value, json_t *object)
 {
-    const char *name = arena_strdup(&w->arena, json_text(key, &w->arena));
+    const char *name = arena_strdup(&w->arena, jtext_text(key, &w->arena));
     json_t *member = json_object_get(object, name);
 
     if (member == NULL)
         fuzz_fail("member %s is not in the tree", name);
-    if (!json_key_is(key, name))
+    if (!jtext_key_is(key, name))
         fuzz_fail("member %s is not its own name", name);
-    json_add_key(&w->copy, name);
+    jtext_add_key(&w->copy, name);
     compare(w, value, member);
 }
 
@@ -148,7 +148,8 @@ static void compare_object(struct walk *w, struct slice value, json_t *tree)
     size_t count = 0;
 
     buf_add_char(&w->copy, '{');
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &member); count++)
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &member);
+         count++)
         compare_member(w, key, member, tree);
     buf_add_char(&w->copy, '}');
     if (count != json_object_size(tree))
@@ -156,7 +157,7 @@ static void compare_object(struct walk *w, struct slice value, json_t *tree)
     if (count > 0) {
         const char *name = json_object_iter_key(json_object_iter(tree));
 
-        if (!json_find(value, name, &member))
+        if (!jtext_find(value, name, &member))
             fuzz_fail("member %s is not found", name);
     }
 }
@@ -167,10 +168,10 @@ static void compare_array(struct walk *w, struct slice value, json_t *tree)
     size_t count = 0;
 
     buf_add_char(&w->copy, '[');
-    for (struct json_iter it = json_items(value); json_next_item(&it, &item); count++) {
+    for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &item); count++) {
         if (count >= json_array_size(tree))
             break;
-        json_add_comma(&w->copy);
+        jtext_add_comma(&w->copy);
         compare(w, item, json_array_get(tree, count));
     }
     buf_add_char(&w->copy, ']');
@@ -180,19 +181,19 @@ static void compare_array(struct walk *w, struct slice value, json_t *tree)
 
 static void compare_number(struct walk *w, struct slice value, json_t *tree)
 {
-    if (json_is_integer(tree) && json_int(value) != json_integer_value(tree))
+    if (json_is_integer(tree) && jtext_int(value) != json_integer_value(tree))
         fuzz_fail("a whole number is read differently: %.*s", (int)value.size, value.data);
-    if (json_number(value) != json_number_value(tree))
+    if (jtext_number(value) != json_number_value(tree))
         fuzz_fail("a number is read differently: %.*s", (int)value.size, value.data);
     buf_add_slice(&w->copy, value);
 }
 
-static enum json_type type_in_tree(const json_t *tree)
+static enum jtext_type type_in_tree(const json_t *tree)
 {
-    static const enum json_type types[] = {
-        [JSON_OBJECT] = JSON_T_OBJECT, [JSON_ARRAY] = JSON_T_ARRAY, [JSON_STRING] = JSON_T_STRING,
-        [JSON_INTEGER] = JSON_T_INT,   [JSON_REAL] = JSON_T_REAL,   [JSON_TRUE] = JSON_T_TRUE,
-        [JSON_FALSE] = JSON_T_FALSE,   [JSON_NULL] = JSON_T_NULL,
+    static const enum jtext_type types[] = {
+        [JSON_OBJECT] = JTEXT_OBJECT, [JSON_ARRAY] = JTEXT_ARRAY, [JSON_STRING] = JTEXT_STRING,
+        [JSON_INTEGER] = JTEXT_INT,   [JSON_REAL] = JTEXT_REAL,   [JSON_TRUE] = JTEXT_TRUE,
+        [JSON_FALSE] = JTEXT_FALSE,   [JSON_NULL] = JTEXT_NULL,
     };
 
     return types[json_typeof(tree)];
@@ -203,19 +204,19 @@ static void compare(struct walk *w, struct slice value, json_t *tree)
     if (value.size == 0 || value.data < w->text.data ||
         value.data + value.size > w->text.data + w->text.size)
         fuzz_fail("a value lies outside the text");
-    enum json_type type = json_type_of(value);
+    enum jtext_type type = jtext_type_of(value);
 
     if (type != type_in_tree(tree))
-        fuzz_fail("%s is taken for %s", json_type_name(type_in_tree(tree)), json_type_name(type));
+        fuzz_fail("%s is taken for %s", jtext_type_name(type_in_tree(tree)), jtext_type_name(type));
     switch (type) {
-    case JSON_T_OBJECT: compare_object(w, value, tree); break;
-    case JSON_T_ARRAY: compare_array(w, value, tree); break;
-    case JSON_T_STRING: compare_string(w, value, tree); break;
-    case JSON_T_INT:
-    case JSON_T_REAL: compare_number(w, value, tree); break;
-    case JSON_T_NULL:
-    case JSON_T_FALSE:
-    case JSON_T_TRUE: buf_add_slice(&w->copy, value); break;
+    case JTEXT_OBJECT: compare_object(w, value, tree); break;
+    case JTEXT_ARRAY: compare_array(w, value, tree); break;
+    case JTEXT_STRING: compare_string(w, value, tree); break;
+    case JTEXT_INT:
+    case JTEXT_REAL: compare_number(w, value, tree); break;
+    case JTEXT_NULL:
+    case JTEXT_FALSE:
+    case JTEXT_TRUE: buf_add_slice(&w->copy, value); break;
     }
 }
 
@@ -232,10 +233,10 @@ static void check_taken(struct slice input, struct slice value, json_t *tree)
 
     if (tree == NULL)
         fuzz_fail("taken, but not by jansson");
-    if (depth_of(tree) > JSON_DEPTH_MAX)
+    if (depth_of(tree) > JTEXT_DEPTH_MAX)
         fuzz_fail("taken although it is %zu levels deep", depth_of(tree));
     compare(&w, value, tree);
-    if (json_check(buf_slice(&w.copy), &again, &err) != E_OK)
+    if (jtext_check(buf_slice(&w.copy), &again, &err) != E_OK)
         fuzz_fail("what was written is refused: %s: %s", err.msg, buf_text(&w.copy));
     json_t *copy = load(again);
 
@@ -251,7 +252,7 @@ static void check_refused(struct slice input, const struct err *err, json_t *tre
     if (err->code != E_BAD_REQUEST || strncmp(err->msg, "line ", 5) != 0 ||
         !utf8_valid(slice_of(err->msg)))
         fuzz_fail("refused with a bad message: %s", err->msg);
-    if (tree != NULL && depth_of(tree) <= JSON_DEPTH_MAX &&
+    if (tree != NULL && depth_of(tree) <= JTEXT_DEPTH_MAX &&
         memchr(input.data, '\0', input.size) == NULL)
         fuzz_fail("refused, but not by jansson: %s", err->msg);
 }
@@ -260,7 +261,7 @@ static void run(struct slice input)
 {
     struct slice value = {NULL, 0};
     struct err err = ERR_INIT;
-    enum err_code code = json_check(input, &value, &err);
+    enum err_code code = jtext_check(input, &value, &err);
     json_t *tree = load(input);
 
     if (code == E_OK)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/siphash.h"
 #include "base/text/utf8.h"
 #include "core/queue/def.h"
@@ -145,14 +145,14 @@ static void check_error(const struct err *err)
         fuzz_fail("refused without a reason");
 }
 
-static void check_json(struct slice text, enum json_type type, const char *what)
+static void check_json(struct slice text, enum jtext_type type, const char *what)
 {
     struct slice value;
     struct err err;
 
     if (text.size == 0)
         return;
-    if (json_check(text, &value, &err) != E_OK || json_type_of(value) != type)
+    if (jtext_check(text, &value, &err) != E_OK || jtext_type_of(value) != type)
         fuzz_fail("%s: is no JSON of its type: %.*s", what, (int)text.size, text.data);
 }
 
@@ -163,8 +163,8 @@ static void check_routing(const struct submit_item *item)
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct routing routing = {.n_steps = 0};
 
-    check_json(item->routing, JSON_T_OBJECT, "routing");
-    check_json(item->step_params, JSON_T_OBJECT, "params of a step");
+    check_json(item->routing, JTEXT_OBJECT, "routing");
+    check_json(item->step_params, JTEXT_OBJECT, "params of a step");
     if (item->routing.size > 0) {
         routing_parse(item->routing, &arena, &routing);
         if (!slice_equal(routing_format(&routing, &arena), item->routing))
@@ -195,9 +195,9 @@ static void check_job(const struct submit_item *item)
         fuzz_fail("delay and due_at");
     if (item->key.size > KEY_BYTES_MAX)
         fuzz_fail("key of %zu bytes", item->key.size);
-    check_json(item->params, JSON_T_OBJECT, "params");
-    check_json(item->labels, JSON_T_OBJECT, "labels");
-    check_json(item->options, JSON_T_OBJECT, "options");
+    check_json(item->params, JTEXT_OBJECT, "params");
+    check_json(item->labels, JTEXT_OBJECT, "labels");
+    check_json(item->options, JTEXT_OBJECT, "options");
 }
 
 static void run_submit(struct slice input, enum right right)
@@ -237,8 +237,8 @@ static void check_worker(const struct worker_info *w)
 {
     if (w->pid < 0 || w->slots < 0 || (!w->described && w->slots + (int64_t)w->broken.size > 0))
         fuzz_fail("a worker is not whole");
-    check_json(w->queues, JSON_T_OBJECT, "queues");
-    check_json(w->broken, JSON_T_OBJECT, "broken");
+    check_json(w->queues, JTEXT_OBJECT, "queues");
+    check_json(w->broken, JTEXT_OBJECT, "broken");
 }
 
 static void check_exchange(const struct exchange *x)
@@ -257,8 +257,8 @@ static void check_exchange(const struct exchange *x)
             fuzz_fail("finish %zu is not whole", i);
         if (f->delay_us < 0 || (f->outcome == JOB_OUT_LATER && !f->delayed))
             fuzz_fail("finish %zu has no delay", i);
-        check_json(f->set, JSON_T_OBJECT, "set");
-        check_json(f->steps, JSON_T_ARRAY, "steps");
+        check_json(f->set, JTEXT_OBJECT, "set");
+        check_json(f->steps, JTEXT_ARRAY, "steps");
         for (size_t k = 0; k < f->n_raises; k++)
             if (f->raises[k].count < 1 || f->raises[k].name.size == 0)
                 fuzz_fail("a signal is raised by nothing");
@@ -314,7 +314,7 @@ static void run_emit(struct slice input)
         x.cursor.size > CURSOR_BYTES_MAX || x.n_jobs + x.cursor.size == 0)
         fuzz_fail("an emit is not whole");
     if (x.cursor.size > 0)
-        check_json(x.cursor, json_type_of(x.cursor), "cursor");
+        check_json(x.cursor, jtext_type_of(x.cursor), "cursor");
     for (size_t i = 0; i < x.n_jobs; i++)
         check_job(&x.jobs[i]);
 }
@@ -328,7 +328,7 @@ static void run_filter(struct slice input)
     struct object_read r = {.to = &filter, .arena = &arena, .err = &err, .with = &now_at};
     struct slice value;
 
-    if (json_check(input, &value, &err) != E_OK)
+    if (jtext_check(input, &value, &err) != E_OK)
         return;
     if (object_read(&r, &filter_object, value) != E_OK)
         check_error(&err);

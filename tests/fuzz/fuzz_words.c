@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "core/program/template.h"
 #include "core/program/word.h"
@@ -119,15 +119,15 @@ static void run_command(struct slice line)
     struct slice command;
     char **argv;
 
-    if (json_check(line, &command, &err) != E_OK || json_type_of(command) != JSON_T_ARRAY) {
-        json_add_string(&json, text);
+    if (jtext_check(line, &command, &err) != E_OK || jtext_type_of(command) != JTEXT_ARRAY) {
+        jtext_add_string(&json, text);
         command = buf_slice(&json);
     }
     struct slice item;
 
-    if (json_type_of(command) == JSON_T_ARRAY)
-        for (struct json_iter it = json_items(command); json_next_item(&it, &item);)
-            if (json_type_of(item) != JSON_T_STRING)
+    if (jtext_type_of(command) == JTEXT_ARRAY)
+        for (struct jtext_iter it = jtext_items(command); jtext_next_item(&it, &item);)
+            if (jtext_type_of(item) != JTEXT_STRING)
                 return;
     err = ERR_INIT;
     if (template_command_parse(command, &arena, &c, NULL, &err) != E_OK) {
@@ -171,7 +171,7 @@ static void check_json(const char *what, const struct buf *members)
     buf_add_char(&object, '{');
     buf_add_slice(&object, buf_slice(members));
     buf_add_char(&object, '}');
-    if (json_check(buf_slice(&object), &value, &err) != E_OK)
+    if (jtext_check(buf_slice(&object), &value, &err) != E_OK)
         fuzz_fail("%s is not JSON: %s: %s", what, err.msg, buf_text(&object));
 }
 
@@ -190,7 +190,7 @@ static void pump(struct program_report *a, struct buf *replies)
     struct slice value;
 
     while (program_report_next_batch(a, INT64_MAX - 1, &body)) {
-        if (json_check(buf_slice(&body), &value, &err) != E_OK)
+        if (jtext_check(buf_slice(&body), &value, &err) != E_OK)
             fuzz_fail("a batch is not JSON: %s: %s", err.msg, buf_text(&body));
         program_report_batch_done(a, SLICE("{\"ids\":[\"A\"]}"), replies);
         buf_clear(&body);

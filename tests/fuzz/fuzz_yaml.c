@@ -5,7 +5,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/definition/definition.h"
 #include "core/queue/def.h"
 #include "core/route/join_def.h"
@@ -128,8 +128,9 @@ static void make_again(struct slice definitions, canonical_fn *canonical, struct
     struct slice name;
     struct slice value;
 
-    for (struct json_iter it = json_members(definitions); json_next_member(&it, &name, &value);) {
-        json_add_comma(again);
+    for (struct jtext_iter it = jtext_members(definitions);
+         jtext_next_member(&it, &name, &value);) {
+        jtext_add_comma(again);
         buf_add_slice(again, name);
         buf_add_char(again, ':');
         if (canonical(value, again, &err) != E_OK)
@@ -147,13 +148,13 @@ static void check_canonical(struct slice json)
     struct slice queues;
     struct slice joins;
 
-    if (json_check(json, &whole, &err) != E_OK)
+    if (jtext_check(json, &whole, &err) != E_OK)
         fuzz_fail("not JSON: %s: %.*s", err.msg, (int)json.size, json.data);
-    if (!json_find(whole, "queues", &queues))
+    if (!jtext_find(whole, "queues", &queues))
         fuzz_fail("no queues: %.*s", (int)json.size, json.data);
     buf_add_str(&again, "{\"queues\":{");
     make_again(queues, queue_def_canonical, &again);
-    if (json_find(whole, "joins", &joins)) {
+    if (jtext_find(whole, "joins", &joins)) {
         buf_add_str(&again, "},\"joins\":{");
         make_again(joins, join_def_canonical, &again);
     }

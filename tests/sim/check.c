@@ -2,7 +2,7 @@
  * The store against the model, and what must hold between its parts.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 #include "store/jobs/claims.h"
 #include "store/jobs/jobs.h"
@@ -275,7 +275,7 @@ static void check_cursor(struct sim *s, const struct model_job *j)
 
     if (store_cursor_find(s->at->store, j->id, &arena, &cursor, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
-    if ((cursor.size == 0 ? 0 : json_int(cursor)) != j->cursor)
+    if ((cursor.size == 0 ? 0 : jtext_int(cursor)) != j->cursor)
         sim_fail(s, "the cursor of job %lld is %.*s, it should be %lld", (long long)j->id,
                  (int)cursor.size, cursor.data, (long long)j->cursor);
     arena_deinit(&arena);

@@ -2,7 +2,7 @@
  * What ties jobs together, in the store against the model.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 #include "store/jobs/jobs.h"
 #include "store/links/fanout.h"

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 /* ---- requests ---- */

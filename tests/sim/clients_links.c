@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 static int some_list(struct sim *s)
@@ -278,7 +278,7 @@ static struct slice added_json(struct req *r, const struct gained *g)
     for (int i = 0; i < g->n_steps; i++) {
         const struct model_step *step = &g->steps[i];
 
-        json_add_comma(&b);
+        jtext_add_comma(&b);
         buf_addf(&b, "{\"name\":\"n%d\",\"queue\":\"%s\"", step->name,
                  model_queue_names[step->queue]);
         if (step->params != 0)

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "model.h"
 
 /* ---- actions ---- */
@@ -15,14 +15,15 @@ void model_merge(char *out, const char *base, const char *member, int64_t value)
     struct slice key, other;
 
     buf_add_char(&b, '{');
-    for (struct json_iter it = json_members(slice_of(base)); json_next_member(&it, &key, &other);)
-        if (!json_key_is(key, member)) {
-            json_add_comma(&b);
+    for (struct jtext_iter it = jtext_members(slice_of(base));
+         jtext_next_member(&it, &key, &other);)
+        if (!jtext_key_is(key, member)) {
+            jtext_add_comma(&b);
             buf_add_slice(&b, key);
             buf_add_char(&b, ':');
             buf_add_slice(&b, other);
         }
-    json_add_key(&b, member);
+    jtext_add_key(&b, member);
     buf_add_int(&b, value);
     buf_add_char(&b, '}');
     ASSERT(!b.overflowed);

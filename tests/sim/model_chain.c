@@ -7,7 +7,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "model.h"
 
 void model_lay(char *out, size_t size, const char *base, const char *over)
@@ -21,14 +21,14 @@ void model_lay(char *out, size_t size, const char *base, const char *over)
 
         if (from[0] == '\0')
             continue;
-        for (struct json_iter it = json_members(slice_of(from));
-             json_next_member(&it, &key, &value);) {
+        for (struct jtext_iter it = jtext_members(slice_of(from));
+             jtext_next_member(&it, &key, &value);) {
             char name[32];
 
             snprintf(name, sizeof(name), "%.*s", (int)key.size - 2, key.data + 1);
-            if (pass == 0 && over[0] != '\0' && json_find(slice_of(over), name, &other))
+            if (pass == 0 && over[0] != '\0' && jtext_find(slice_of(over), name, &other))
                 continue;
-            json_add_comma(&b);
+            jtext_add_comma(&b);
             buf_add_slice(&b, key);
             buf_add_char(&b, ':');
             buf_add_slice(&b, value);
@@ -180,8 +180,8 @@ static void lay_over(char *params, const char *over)
         return;
     buf_add_char(&kept, '{');
     for (int i = 0; i < 3; i++)
-        if (json_find(slice_of(params), told[i], &value)) {
-            json_add_key(&kept, told[i]);
+        if (jtext_find(slice_of(params), told[i], &value)) {
+            jtext_add_key(&kept, told[i]);
             buf_add_slice(&kept, value);
         }
     buf_add_char(&kept, '}');
@@ -309,9 +309,9 @@ static bool fill_key(int join, const char *params, int *ret_key)
     *ret_key = 0;
     if (join != 0)
         return true;
-    if (!json_find(slice_of(params), "k", &value))
+    if (!jtext_find(slice_of(params), "k", &value))
         return false;
-    *ret_key = model_named(json_text(value, &arena), model_join_keys, MODEL_JOIN_KEYS);
+    *ret_key = model_named(jtext_text(value, &arena), model_join_keys, MODEL_JOIN_KEYS);
     ASSERT(*ret_key >= 0);
     return true;
 }

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/join_def.h"
 #include "model.h"
 
@@ -120,9 +120,9 @@ static void read_subscriptions(struct model_queue_link *l)
 
     if (l->subscribe == NULL)
         return;
-    for (struct json_iter it = json_items(slice_of(l->subscribe)); json_next_item(&it, &item);)
+    for (struct jtext_iter it = jtext_items(slice_of(l->subscribe)); jtext_next_item(&it, &item);)
         for (int t = 0; t < MODEL_TOPICS; t++)
-            if (topic_matches(json_text(item, &arena), slice_of(model_topic_names[t])))
+            if (topic_matches(jtext_text(item, &arena), slice_of(model_topic_names[t])))
                 l->topics |= 1U << t;
 }
 

@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "model.h"
 
 const struct model_step *model_step_find(const struct model_routing *b, int number)

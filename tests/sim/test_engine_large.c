@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "core/job/lease.h"
@@ -118,11 +118,11 @@ static void take_ids(const struct op *op, const struct submit_item *items)
     struct slice ids, item;
     size_t i = 0;
 
-    assert_true(json_find(buf_slice(&op->reply), "ids", &ids));
-    for (struct json_iter it = json_items(ids); json_next_item(&it, &item); i++) {
+    assert_true(jtext_find(buf_slice(&op->reply), "ids", &ids));
+    for (struct jtext_iter it = jtext_items(ids); jtext_next_item(&it, &item); i++) {
         struct place p = {.priority = items[i].priority};
 
-        assert_true(id_parse(json_text(item, &arena), &p.id));
+        assert_true(id_parse(jtext_text(item, &arena), &p.id));
         VEC_PUSH(&made, p);
     }
 }
@@ -156,7 +156,7 @@ static int64_t id_of(struct slice job, const char *name)
     struct slice value;
     int64_t id = 0;
 
-    assert_true(json_find(job, name, &value) && id_parse(json_text(value, &arena), &id));
+    assert_true(jtext_find(job, name, &value) && id_parse(jtext_text(value, &arena), &id));
     return id;
 }
 
@@ -167,8 +167,8 @@ static int64_t token_of(struct slice job)
     int64_t token = 0;
     int64_t fence = 0;
 
-    assert_true(json_find(job, "lease", &value) &&
-                lease_parse(json_text(value, &arena), &token, &fence));
+    assert_true(jtext_find(job, "lease", &value) &&
+                lease_parse(jtext_text(value, &arena), &token, &fence));
     return token;
 }
 
@@ -184,8 +184,8 @@ static size_t claim(int max, int64_t lease_us, void (*on_job)(int64_t id, int64_
     op.exchange = (struct exchange){
         .parts = EXCHANGE_JOBS, .queues = &queue, .n_queues = 1, .max = max, .lease_us = lease_us};
     run(&op);
-    assert_true(json_find(buf_slice(&op.reply), "jobs", &jobs));
-    for (struct json_iter it = json_items(jobs); json_next_item(&it, &job); n++)
+    assert_true(jtext_find(buf_slice(&op.reply), "jobs", &jobs));
+    for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &job); n++)
         if (on_job != NULL)
             on_job(id_of(job, "id"), token_of(job));
     op_deinit(&op);

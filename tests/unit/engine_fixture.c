@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/fault.h"
 #include "core/job/lease.h"
 #include "store/jobs/jobs.h"
@@ -316,8 +316,8 @@ static int64_t id_member(struct slice object, const char *name)
     struct arena arena = ARENA_INIT;
     int64_t id = 0;
 
-    assert_true(json_find(object, name, &value));
-    assert_true(id_parse(json_text(value, &arena), &id));
+    assert_true(jtext_find(object, name, &value));
+    assert_true(id_parse(jtext_text(value, &arena), &id));
     arena_deinit(&arena);
     return id;
 }
@@ -328,8 +328,8 @@ static struct granted lease_member(struct slice job)
     struct granted g = {.id = id_member(job, "id")};
     struct slice lease;
 
-    assert_true(json_find(job, "lease", &lease));
-    assert_true(lease_parse(json_text(lease, &arena), &g.token, &g.fence));
+    assert_true(jtext_find(job, "lease", &lease));
+    assert_true(lease_parse(jtext_text(lease, &arena), &g.token, &g.fence));
     return g;
 }
 
@@ -342,9 +342,9 @@ size_t granted_of(const struct test_op *t, struct granted *ret, size_t room)
     size_t n = 0;
 
     assert_true(t->answered);
-    assert_int_equal(json_check(buf_slice(&t->op.reply), &reply, &err), E_OK);
-    assert_true(json_find(reply, "jobs", &jobs));
-    for (struct json_iter it = json_items(jobs); json_next_item(&it, &job);) {
+    assert_int_equal(jtext_check(buf_slice(&t->op.reply), &reply, &err), E_OK);
+    assert_true(jtext_find(reply, "jobs", &jobs));
+    for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &job);) {
         assert_true(n < room);
         ret[n++] = lease_member(job);
     }
@@ -402,9 +402,9 @@ int64_t kept_count(struct fixture *f, const char *queue, enum job_state state)
     q.name = slice_of(queue);
     run_query(f, &q);
     assert_int_equal(q.err.code, E_OK);
-    assert_true(json_find(buf_slice(&q.reply), "counts", &counts));
-    assert_true(json_find(counts, job_state_name(state), &n));
-    int64_t value = json_int(n);
+    assert_true(jtext_find(buf_slice(&q.reply), "counts", &counts));
+    assert_true(jtext_find(counts, job_state_name(state), &n));
+    int64_t value = jtext_int(n);
 
     query_deinit(&q);
     return value;

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/view/queue_view.h"
 #include "cli/view/reply_json.h"
 
@@ -158,8 +158,8 @@ static void print_findings(const struct cli *cli, const struct findings *f)
     CLEANUP(buf) struct buf line = BUF_INIT(16384);
 
     buf_addf(&line, "{\"status\":\"%s\",\"text\":", health_names[f->health]);
-    json_add_string(&line, buf_slice(&f->text));
-    json_put_string(&line, "data", slice_of(f->data.size > 0 ? buf_text(&f->data) + 1 : ""));
+    jtext_add_string(&line, buf_slice(&f->text));
+    jtext_put_string(&line, "data", slice_of(f->data.size > 0 ? buf_text(&f->data) + 1 : ""));
     buf_add_char(&line, '}');
     puts(buf_text(&line));
 }

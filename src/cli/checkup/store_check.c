@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/checkup/store_files.h"
 #include "cli/view/reply_json.h"
 
@@ -21,7 +21,7 @@ static void on_finding(void *ctx, const char *finding)
     f->count++;
     if (f->json.size > 0)
         buf_add_char(&f->json, ',');
-    json_add_string(&f->json, slice_of(finding));
+    jtext_add_string(&f->json, slice_of(finding));
 }
 
 /* The files, as POST /v1/check would answer. */

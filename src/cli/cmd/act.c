@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/request/bulk.h"
@@ -66,9 +66,9 @@ static const char *from_step(const struct cli *cli, const struct act *act)
 static void add_from(struct buf *body, const char *from)
 {
     if (strspn(from, "0123456789") == strlen(from) && *from >= '1' && strlen(from) < 10)
-        json_put_raw(body, "from", slice_of(from));
+        jtext_put_raw(body, "from", slice_of(from));
     else
-        json_put_string(body, "from", slice_of(from));
+        jtext_put_string(body, "from", slice_of(from));
 }
 
 /* What goes along with each job; stays empty when there is nothing. */
@@ -79,16 +79,16 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
 
     buf_add_char(body, '{');
     if (is_move(act))
-        json_put_string(body, "queue", slice_of(args_text(&cli->args, "to")));
+        jtext_put_string(body, "queue", slice_of(args_text(&cli->args, "to")));
     if (act->option != NULL && args_has(&cli->args, act->option)) {
-        json_add_key(body, act->members);
+        jtext_add_key(body, act->members);
         if (pairs_add_json(&cli->args, act->option, body, err) != E_OK)
             return err->code;
     }
     if (from != NULL)
         add_from(body, from);
     if (is_retry(act) && args_has(&cli->args, "alone"))
-        json_put_bool(body, "alone", true);
+        jtext_put_bool(body, "alone", true);
     buf_add_char(body, '}');
     if (body->size == strlen("{}"))
         buf_clear(body);

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/live/job_wait.h"
@@ -129,7 +129,7 @@ static enum err_code line_text(struct cli *cli, struct buf *out, struct err *err
         return err->code;
     out->size--; /* its end comes once more */
     if (args_has(&cli->args, "redo"))
-        json_put_bool(out, "redo", true);
+        jtext_put_bool(out, "redo", true);
     if (add_workdir(cli, out, err) != E_OK)
         return err->code;
     buf_add_char(out, '}');

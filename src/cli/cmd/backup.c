@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/checkup/store_files.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
@@ -35,7 +35,7 @@ static void print_result(const struct cli *cli, const char *dir, int64_t bytes)
 
     if (cli->json) {
         buf_add_str(&line, "{\"dir\":");
-        json_add_string(&line, slice_of(dir));
+        jtext_add_string(&line, slice_of(dir));
         buf_addf(&line, ",\"bytes\":%lld}", (long long)bytes);
         puts(buf_text(&line));
     } else {
@@ -59,7 +59,7 @@ static enum err_code backup(struct cli *cli, const char *dir, int64_t *ret_bytes
     CLEANUP(buf) struct buf body = BUF_INIT((size_t)PATH_SIZE * 8);
 
     buf_add_str(&body, "{\"dir\":");
-    json_add_string(&body, slice_of(dir));
+    jtext_add_string(&body, slice_of(dir));
     buf_add_char(&body, '}');
     const struct client_request r = {
         .method = "POST",

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/checkup/health.h"
 #include "cli/checkup/store_check.h"
 #include "cli/cli.h"
@@ -22,12 +22,12 @@ struct file_result {
 
 static void add_errors(struct buf *line, const struct definition_faults *faults)
 {
-    json_put_string(line, "error", slice_of(faults->items.items[0].msg));
-    json_add_key(line, "errors");
+    jtext_put_string(line, "error", slice_of(faults->items.items[0].msg));
+    jtext_add_key(line, "errors");
     buf_add_char(line, '[');
     for (size_t i = 0; i < faults->items.count; i++) {
-        json_add_comma(line);
-        json_add_string(line, slice_of(faults->items.items[i].msg));
+        jtext_add_comma(line);
+        jtext_add_string(line, slice_of(faults->items.items[i].msg));
     }
     buf_add_char(line, ']');
 }
@@ -39,11 +39,11 @@ static void print_result_json(const struct file_result *r)
 
     buf_add_char(&line, '{');
     if (r->file != NULL)
-        json_put_string(&line, "file", slice_of(r->file));
-    json_put_bool(&line, "ok", ok);
+        jtext_put_string(&line, "file", slice_of(r->file));
+    jtext_put_bool(&line, "ok", ok);
     if (ok)
         for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
-            json_put_int(&line, definition_kinds[kind].section, (int64_t)r->added[kind]);
+            jtext_put_int(&line, definition_kinds[kind].section, (int64_t)r->added[kind]);
     else
         add_errors(&line, &r->faults);
     buf_add_char(&line, '}');

@@ -19,7 +19,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/file.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
@@ -119,7 +119,8 @@ struct keyboard {
     struct sigaction before[ARRAY_LEN(keyboard_signals)];
 };
 
-/* Keys that send signals belong to the editor while it runs, but the terminal signals us as well. */
+/* Keys that send signals belong to the editor while it runs, but the terminal signals us as
+ * well. */
 static void keyboard_ignore(struct keyboard *k)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -186,10 +187,10 @@ static enum err_code take_priority(struct edit *e, struct yaml_value *v, struct 
     CLEANUP(buf) struct buf json = BUF_INIT(100);
 
     if (v->type != YAML_T_PLAIN || yaml_json(v, &json, err) != E_OK ||
-        json_type_of(buf_slice(&json)) != JSON_T_INT)
+        jtext_type_of(buf_slice(&json)) != JTEXT_INT)
         return wrong(e, v, "must be a whole number", err);
-    if (json_int(buf_slice(&json)) != reply_int(e->job, "priority")) {
-        json_put_raw(&e->patch, "priority", buf_slice(&json));
+    if (jtext_int(buf_slice(&json)) != reply_int(e->job, "priority")) {
+        jtext_put_raw(&e->patch, "priority", buf_slice(&json));
         e->changes++;
     }
     return E_OK;
@@ -204,7 +205,7 @@ static enum err_code take_due(struct edit *e, struct yaml_value *v, struct err *
 
     if (yaml_is_null(v)) {
         if (*was != '\0') {
-            json_put_raw(&e->patch, "due_at", SLICE("null"));
+            jtext_put_raw(&e->patch, "due_at", SLICE("null"));
             e->changes++;
         }
         return E_OK;
@@ -214,7 +215,7 @@ static enum err_code take_due(struct edit *e, struct yaml_value *v, struct err *
         return E_OK;
     if (v->type != YAML_T_TEXT || value_time(text, clock_wall_us(), &at, err) != E_OK)
         return wrong(e, v, "must be a time, like 22:00 or 2026-12-24T22:00:00Z, or null", err);
-    json_put_string(&e->patch, "due_at", slice_of(time_format(at, shown)));
+    jtext_put_string(&e->patch, "due_at", slice_of(time_format(at, shown)));
     e->changes++;
     return E_OK;
 }
@@ -237,7 +238,7 @@ static enum err_code take_object(struct edit *e, struct yaml_value *v, struct er
 
     json_decref(now);
     if (!same) {
-        json_put_raw(&e->patch, name, buf_slice(&json));
+        jtext_put_raw(&e->patch, name, buf_slice(&json));
         e->changes++;
     }
     return E_OK;
@@ -276,7 +277,7 @@ static enum err_code read_changes(struct edit *e, struct slice text, struct err 
         if (take_member(e, v, err) != E_OK)
             return err->code;
     }
-    json_put_string(&e->patch, "version", slice_of(reply_text(e->job, "version")));
+    jtext_put_string(&e->patch, "version", slice_of(reply_text(e->job, "version")));
     buf_add_char(&e->patch, '}');
     return E_OK;
 }

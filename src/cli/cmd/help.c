@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/table/completion.h"
@@ -13,24 +13,24 @@ static void add_text(struct buf *b, const char *key, const char *text)
 {
     if (text == NULL)
         return;
-    json_put_string(b, key, slice_of(text));
+    jtext_put_string(b, key, slice_of(text));
 }
 
 static void add_options(struct buf *b, const struct command *c)
 {
     const struct option_spec *o = NULL;
 
-    json_add_key(b, "options");
+    jtext_add_key(b, "options");
     buf_add_char(b, '[');
     for (unsigned i = 0; (o = command_next_option(c, &i)) != NULL;) {
         const char letter[2] = {o->letter, '\0'};
 
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_add_char(b, '{');
         add_text(b, "name", o->name);
         add_text(b, "letter", o->letter != '\0' ? letter : NULL);
         add_text(b, "value", o->value.name);
-        json_put_bool(b, "repeats", o->repeats);
+        jtext_put_bool(b, "repeats", o->repeats);
         add_text(b, "help", o->help);
         buf_add_char(b, '}');
     }
@@ -39,14 +39,14 @@ static void add_options(struct buf *b, const struct command *c)
 
 static void add_arguments(struct buf *b, const struct command *c)
 {
-    json_add_key(b, "arguments");
+    jtext_add_key(b, "arguments");
     buf_add_char(b, '[');
     for (const struct argument_spec *a = c->arguments; a->value.name != NULL; a++) {
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_add_char(b, '{');
         add_text(b, "name", a->value.name);
-        json_put_bool(b, "optional", a->optional);
-        json_put_bool(b, "repeats", a->repeats);
+        jtext_put_bool(b, "optional", a->optional);
+        jtext_put_bool(b, "repeats", a->repeats);
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');
@@ -56,12 +56,12 @@ static void add_table(struct buf *b, const struct command *table)
 {
     buf_add_char(b, '[');
     for (const struct command *c = table; c->name != NULL; c++) {
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_add_char(b, '{');
         add_text(b, "name", c->name);
         add_text(b, "help", c->help);
         if (c->verbs != NULL) {
-            json_add_key(b, "verbs");
+            jtext_add_key(b, "verbs");
             add_table(b, c->verbs);
         } else {
             add_arguments(b, c);
@@ -133,7 +133,7 @@ int cmd_completion(struct cli *cli)
     CLEANUP(buf) struct buf json = BUF_INIT(TABLE_JSON_MAX * 2);
 
     buf_addf(&json, "{\"shell\":\"%s\",\"script\":", shell);
-    json_add_string(&json, buf_slice(&script));
+    jtext_add_string(&json, buf_slice(&script));
     buf_add_char(&json, '}');
     puts(buf_text(&json));
     return CLI_OK;

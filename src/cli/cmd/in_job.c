@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/request/filter.h"
@@ -128,13 +128,13 @@ static int say_set(struct cli *cli, const struct value_pair *pair)
     struct err err = ERR_INIT;
 
     buf_add_str(&line, "set ");
-    json_add_string(&line, pair->key);
+    jtext_add_string(&line, pair->key);
     buf_add_char(&line, ' ');
     if (!pair->is_json) {
-        json_add_string(&line, pair->value);
+        jtext_add_string(&line, pair->value);
         return say(cli, &line);
     }
-    if (json_check(pair->value, &json, &err) != E_OK)
+    if (jtext_check(pair->value, &json, &err) != E_OK)
         return cli_usage(cli, "'%.*s' is not JSON: %s", (int)pair->key.size, pair->key.data,
                          err.msg);
     add_on_one_line(&line, json);
@@ -186,11 +186,12 @@ static int emit_json(struct cli *cli, struct slice text)
     struct err err = ERR_INIT;
     int status = CLI_OK;
 
-    if (json_check(text, &value, &err) != E_OK)
+    if (jtext_check(text, &value, &err) != E_OK)
         return cli_usage(cli, "the job is not JSON: %s", err.msg);
-    if (json_type_of(value) != JSON_T_ARRAY)
+    if (jtext_type_of(value) != JTEXT_ARRAY)
         return say_emit(cli, value);
-    for (struct json_iter it = json_items(value); status == CLI_OK && json_next_item(&it, &item);)
+    for (struct jtext_iter it = jtext_items(value);
+         status == CLI_OK && jtext_next_item(&it, &item);)
         status = say_emit(cli, item);
     return status;
 }
@@ -262,24 +263,24 @@ int cmd_emit(struct cli *cli)
 static enum err_code step_text(const struct args *a, struct buf *out, struct err *err)
 {
     buf_add_char(out, '{');
-    json_put_string(out, "name", slice_of(args_word(a, 0)));
+    jtext_put_string(out, "name", slice_of(args_word(a, 0)));
     if (args_has(a, "queue"))
-        json_put_string(out, "queue", slice_of(args_text(a, "queue")));
+        jtext_put_string(out, "queue", slice_of(args_text(a, "queue")));
     if (args_has(a, "param")) {
-        json_add_key(out, "params");
+        jtext_add_key(out, "params");
         if (pairs_add_json(a, "param", out, err) != E_OK)
             return err->code;
     }
     if (job_command_add(a, out, err) != E_OK)
         return err->code;
     if (args_has(a, "timeout"))
-        json_put_string(out, "timeout", slice_of(args_text(a, "timeout")));
+        jtext_put_string(out, "timeout", slice_of(args_text(a, "timeout")));
     if (args_has(a, "retry")) {
-        json_add_key(out, "retry");
+        jtext_add_key(out, "retry");
         buf_addf(out, "{\"max\":%" PRId64 "}", args_int(a, "retry", 0));
     }
     if (args_has(a, "go-on"))
-        json_put_string(out, "on_error", SLICE("continue"));
+        jtext_put_string(out, "on_error", SLICE("continue"));
     buf_add_char(out, '}');
     return E_OK;
 }
@@ -307,7 +308,7 @@ int cmd_raise(struct cli *cli)
     const char *count = args_word(&cli->args, 1);
 
     buf_add_str(&line, "raise ");
-    json_add_string(&line, slice_of(args_word(&cli->args, 0)));
+    jtext_add_string(&line, slice_of(args_word(&cli->args, 0)));
     if (count != NULL)
         buf_addf(&line, " %lld", strtoll(count, NULL, 10));
     return say(cli, &line);

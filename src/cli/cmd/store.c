@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/view/output.h"
@@ -154,7 +154,7 @@ static void take_finding(void *ctx, const char *finding)
 
     if (j->findings.size > 0)
         buf_add_char(&j->findings, ',');
-    json_add_string(&j->findings, slice_of(finding));
+    jtext_add_string(&j->findings, slice_of(finding));
     if (j->cli->json)
         return;
     undraw(j);
@@ -178,10 +178,10 @@ static void print_result_json(const struct copy_job *j, const struct store_copy_
 
     show_end(&j->from, &end);
     buf_add_str(&out, "{\"from\":");
-    json_add_string(&out, buf_slice(&end));
+    jtext_add_string(&out, buf_slice(&end));
     buf_clear(&end);
     show_end(&j->to, &end);
-    json_put_string(&out, "to", buf_slice(&end));
+    jtext_put_string(&out, "to", buf_slice(&end));
     buf_addf(&out, ",\"ok\":%s,\"bytes\":%" PRId64 ",\"tables\":[", r->agrees ? "true" : "false",
              r->bytes);
     for (int i = 0; i < STORE_COPY_TABLES; i++) {

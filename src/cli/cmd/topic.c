@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/cmd/cmd.h"
 #include "cli/request/filter.h"
 #include "cli/request/job_text.h"
@@ -15,14 +15,14 @@ static enum err_code publish_text(const struct args *a, struct buf *out, struct 
         return err->code;
     out->size--; /* the closing brace is added again below */
     if (args_has(a, "label")) {
-        json_add_key(out, "labels");
+        jtext_add_key(out, "labels");
         if (pairs_add_json(a, "label", out, err) != E_OK)
             return err->code;
     }
     if (job_body_add(a, out, err) != E_OK)
         return err->code;
     if (args_has(a, "priority"))
-        json_put_int(out, "priority", args_int(a, "priority", 0));
+        jtext_put_int(out, "priority", args_int(a, "priority", 0));
     buf_add_char(out, '}');
     return E_OK;
 }

@@ -2,7 +2,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
@@ -33,9 +33,9 @@ static bool find_text(struct slice reply, size_t place, struct slice *ret_worker
 {
     struct slice workers;
 
-    if (!json_find(reply, "workers", &workers))
+    if (!jtext_find(reply, "workers", &workers))
         return false;
-    for (struct json_iter it = json_items(workers); json_next_item(&it, ret_worker);) {
+    for (struct jtext_iter it = jtext_items(workers); jtext_next_item(&it, ret_worker);) {
         if (place-- == 0)
             return true;
     }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/live/log_print.h"
 #include "cli/live/progress_line.h"
 #include "cli/view/job_view.h"

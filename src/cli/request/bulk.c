@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/request/filter.h"
 #include "cli/view/job_summary.h"
 #include "cli/view/job_view.h"
@@ -26,10 +26,10 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
     else if (filter_add_json(&cli->args, b->states, &body, err) != E_OK)
         return err->code;
     if (b->to_queue != NULL) {
-        json_put_string(&body, "queue", slice_of(b->to_queue));
+        jtext_put_string(&body, "queue", slice_of(b->to_queue));
     }
     if (b->alone)
-        json_put_bool(&body, "alone", true);
+        jtext_put_bool(&body, "alone", true);
     buf_add_char(&body, '}');
     const struct client_request r = {
         .method = "POST",

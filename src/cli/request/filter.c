@@ -2,7 +2,7 @@
 #include "cli/request/filter.h"
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/table/value.h"
 #include "worker/client/url.h"
 
@@ -69,20 +69,20 @@ static void add_text(struct buf *out, const char *name, const char *value)
 {
     if (value == NULL)
         return;
-    json_put_string(out, name, slice_of(value));
+    jtext_put_string(out, name, slice_of(value));
 }
 
 static void add_states(struct buf *out, const char *states)
 {
     if (states == NULL)
         return;
-    json_add_key(out, "state");
+    jtext_add_key(out, "state");
     buf_add_char(out, '[');
     for (;;) {
         size_t size = strcspn(states, ",");
 
-        json_add_comma(out);
-        json_add_string(out, slice_make(states, size));
+        jtext_add_comma(out);
+        jtext_add_string(out, slice_make(states, size));
         if (states[size] == '\0')
             break;
         states += size + 1;
@@ -103,7 +103,7 @@ enum err_code filter_add_json(const struct args *a, const char *states, struct b
     add_text(out, "text", args_text(a, "text"));
     add_text(out, "older", older_than(a));
     if (args_has(a, "label")) {
-        json_add_key(out, "labels");
+        jtext_add_key(out, "labels");
         if (pairs_add_json(a, "label", out, err) != E_OK)
             return err->code;
     }
@@ -154,12 +154,12 @@ enum err_code pairs_add_json(const struct args *a, const char *option, struct bu
         if (!first)
             buf_add_char(out, ',');
         first = false;
-        json_add_string(out, pair.key);
+        jtext_add_string(out, pair.key);
         buf_add_char(out, ':');
         if (pair.is_json)
             add_on_one_line(out, pair.value);
         else
-            json_add_string(out, pair.value);
+            jtext_add_string(out, pair.value);
     }
     buf_add_char(out, '}');
     return E_OK;

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/view/reply_json.h"
 #include "core/job/job.h"
 
@@ -33,7 +33,7 @@ static void fault(struct lines *l, size_t number, const char *message)
 
 static void add_member(struct buf *b, struct slice key, struct slice value)
 {
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_slice(b, key);
     buf_add_char(b, ':');
     buf_add_slice(b, value);
@@ -50,16 +50,16 @@ static enum err_code add_line(struct lines *l, struct slice text, struct err *er
 
     if (text.size > JOB_BYTES_MAX)
         return err_set(err, E_TOO_LARGE, "the job is larger than %zu MiB", JOB_BYTES_MAX >> 20);
-    if (json_check(text, &object, err) != E_OK)
+    if (jtext_check(text, &object, err) != E_OK)
         return err->code;
-    if (json_type_of(object) != JSON_T_OBJECT)
+    if (jtext_type_of(object) != JTEXT_OBJECT)
         return err_set(err, E_INVALID, "a job is a JSON object, this is %s",
-                       json_type_name(json_type_of(object)));
+                       jtext_type_name(jtext_type_of(object)));
     buf_add_char(&l->piece, '{');
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);)
         add_member(&l->piece, key, value);
-    for (struct json_iter it = json_members(l->given); json_next_member(&it, &key, &value);) {
-        if (!json_find(object, arena_strdup(&arena, json_text(key, &arena)), &own))
+    for (struct jtext_iter it = jtext_members(l->given); jtext_next_member(&it, &key, &value);) {
+        if (!jtext_find(object, arena_strdup(&arena, jtext_text(key, &arena)), &own))
             add_member(&l->piece, key, value);
     }
     buf_add_str(&l->piece, "}\n");

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/base64.h"
 #include "cli/request/filter.h"
 #include "cli/request/route_text.h"
@@ -66,10 +66,10 @@ enum err_code job_body_add(const struct args *a, struct buf *out, struct err *er
     if (read_given("body", given, &body, err) != E_OK)
         return err->code;
     if (utf8_valid(buf_slice(&body)) && memchr(buf_text(&body), '\0', body.size) == NULL) {
-        json_put_string(out, "body", buf_slice(&body));
+        jtext_put_string(out, "body", buf_slice(&body));
         return E_OK;
     }
-    json_add_key(out, "body_base64");
+    jtext_add_key(out, "body_base64");
     buf_add_char(out, '"');
     base64_add(out, buf_slice(&body));
     buf_add_char(out, '"');
@@ -80,22 +80,22 @@ enum err_code job_command_add(const struct args *a, struct buf *out, struct err 
 {
     if (a->program.count == 0)
         return E_OK;
-    json_add_key(out, "command");
+    jtext_add_key(out, "command");
     buf_add_char(out, '[');
     for (size_t i = 0; i < a->program.count; i++) {
         struct slice word = slice_of(a->program.items[i]);
 
         if (!utf8_valid(word))
             return err_set(err, E_INVALID, "word %zu of the command is not UTF-8", i + 1);
-        json_add_comma(out);
+        jtext_add_comma(out);
         if (args_has(a, "fill")) {
-            json_add_string(out, word);
+            jtext_add_string(out, word);
             continue;
         }
         CLEANUP(buf) struct buf literal = BUF_INIT(2 * word.size);
 
         template_add_literal(word, &literal);
-        json_add_string(out, buf_slice(&literal));
+        jtext_add_string(out, buf_slice(&literal));
     }
     buf_add_char(out, ']');
     return E_OK;
@@ -118,7 +118,7 @@ enum err_code job_workdir_add(const char *dir, struct buf *out, struct err *err)
     if (path.overflowed || !utf8_valid(buf_slice(&path)))
         return err_set(err, E_INVALID, "--workdir: the path is %s",
                        path.overflowed ? "too long" : "not UTF-8");
-    json_put_string(out, "workdir", buf_slice(&path));
+    jtext_put_string(out, "workdir", buf_slice(&path));
     return E_OK;
 }
 
@@ -133,7 +133,7 @@ static enum err_code add_variable(const char *given, struct buf *out, struct err
         return err_set(err, E_INVALID, "--env: %s is not set here: give %s=VALUE", name, name);
     if (!utf8_valid(slice_of(value)))
         return err_set(err, E_INVALID, "--env: the value of %s is not UTF-8", name);
-    json_put_string(out, name, slice_of(value));
+    jtext_put_string(out, name, slice_of(value));
     return E_OK;
 }
 
@@ -146,7 +146,7 @@ static enum err_code add_surroundings(const struct args *a, struct buf *out, str
         return err->code;
     if (!args_has(a, "env"))
         return E_OK;
-    json_add_key(out, "env");
+    jtext_add_key(out, "env");
     buf_add_char(out, '{');
     for (size_t i = 0; (given = args_next(a, "env", &i)) != NULL;)
         if (add_variable(given->value, out, err) != E_OK)
@@ -161,7 +161,7 @@ static void add_text(const struct args *a, const char *option, struct buf *out)
 
     if (text == NULL)
         return;
-    json_put_string(out, option, slice_of(text));
+    jtext_put_string(out, option, slice_of(text));
 }
 
 static enum err_code add_pairs(const struct args *a, const char *option, const char *key,
@@ -169,7 +169,7 @@ static enum err_code add_pairs(const struct args *a, const char *option, const c
 {
     if (!args_has(a, option))
         return E_OK;
-    json_add_key(out, key);
+    jtext_add_key(out, key);
     return pairs_add_json(a, option, out, err);
 }
 
@@ -185,7 +185,7 @@ static enum err_code add_due(const struct args *a, struct buf *out, struct err *
         return err_set(err, E_INVALID, "--delay and --at exclude each other");
     if (value_time(at_text, clock_wall_us(), &due_at, err) != E_OK)
         return err->code;
-    json_put_time(out, "due_at", due_at);
+    jtext_put_time(out, "due_at", due_at);
     return E_OK;
 }
 
@@ -193,9 +193,9 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
 {
     buf_add_char(out, '{');
     if (args_word(a, 0) != NULL)
-        json_put_string(out, "queue", slice_of(args_word(a, 0)));
+        jtext_put_string(out, "queue", slice_of(args_word(a, 0)));
     else if (a->program.count > 0 && !args_has(a, "job"))
-        json_put_string(out, "queue", SLICE("default"));
+        jtext_put_string(out, "queue", SLICE("default"));
     if (add_pairs(a, "param", "params", out, err) != E_OK ||
         add_pairs(a, "label", "labels", out, err) != E_OK || job_body_add(a, out, err) != E_OK ||
         add_due(a, out, err) != E_OK || job_command_add(a, out, err) != E_OK ||
@@ -204,10 +204,10 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
     add_text(a, "key", out);
     add_text(a, "timeout", out);
     if (args_has(a, "priority")) {
-        json_put_int(out, "priority", args_int(a, "priority", 0));
+        jtext_put_int(out, "priority", args_int(a, "priority", 0));
     }
     if (args_has(a, "retry")) {
-        json_add_key(out, "retry");
+        jtext_add_key(out, "retry");
         buf_addf(out, "{\"max\":%" PRId64 "}", args_int(a, "retry", 0));
     }
     buf_add_char(out, '}');

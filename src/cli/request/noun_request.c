@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "cli/request/filter.h"
 #include "cli/table/noun.h"
 #include "cli/view/reply_json.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/queue/def.h"
 #include "core/route/dest.h"
 
@@ -49,7 +49,7 @@ static enum err_code add_object(struct slice given, struct buf *out, struct err 
 {
     struct slice value;
 
-    if (json_check(given, &value, err) != E_OK)
+    if (jtext_check(given, &value, err) != E_OK)
         return E_INVALID;
     for (size_t i = 0; i < value.size; i++) /* line ends in JSON are white space */
         buf_add_char(out, value.data[i] == '\n' || value.data[i] == '\r' ? ' ' : value.data[i]);
@@ -69,9 +69,9 @@ static enum err_code add_signal(struct slice name, struct buf *out, struct err *
     if (dest_name_check("signal", name, err) != E_OK)
         return err->code;
     buf_add_char(out, '{');
-    json_put_string(out, "signal", name);
+    jtext_put_string(out, "signal", name);
     if (count.size > 0)
-        json_put_raw(out, "count", count);
+        jtext_put_raw(out, "count", count);
     buf_add_char(out, '}');
     return E_OK;
 }
@@ -86,13 +86,13 @@ static bool is_end(struct slice word)
 static void add_job(struct slice id, struct slice step, struct slice on, struct buf *out)
 {
     buf_add_char(out, '{');
-    json_put_string(out, "job", id);
+    jtext_put_string(out, "job", id);
     if (is_number(step))
-        json_put_raw(out, "step", step);
+        jtext_put_raw(out, "step", step);
     else if (step.size > 0)
-        json_put_string(out, "step", step);
+        jtext_put_string(out, "step", step);
     if (on.size > 0)
-        json_put_string(out, "on", on);
+        jtext_put_string(out, "on", on);
     buf_add_char(out, '}');
 }
 
@@ -152,7 +152,7 @@ static enum err_code add_named(const char *what, struct slice name, struct buf *
     if ((queue ? queue_name_check(name, err) : dest_name_check(what, name, err)) != E_OK)
         return err->code;
     buf_add_char(out, '{');
-    json_put_string(out, what, name);
+    jtext_put_string(out, what, name);
     buf_add_char(out, '}');
     return E_OK;
 }
@@ -184,10 +184,10 @@ static enum err_code add_list(const struct args *a, const char *option, const ch
 
     if (!args_has(a, option))
         return E_OK;
-    json_add_key(out, member);
+    jtext_add_key(out, member);
     buf_add_char(out, '[');
     for (size_t i = 0; (given = args_next(a, option, &i)) != NULL;) {
-        json_add_comma(out);
+        jtext_add_comma(out);
         if (add(given->value, out, err) != E_OK)
             return err_wrap(err, "--%s", option);
     }

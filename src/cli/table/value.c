@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "cli/request/job_names.h"
@@ -73,7 +73,7 @@ static enum err_code check_pair(const struct value_spec *spec, const char *text,
 
     if (pair.key.size == 0)
         return err_set(err, E_INVALID, "'%s' does not have the form %s", text, spec->name);
-    if (pair.is_json && json_check(pair.value, &value, &why) != E_OK)
+    if (pair.is_json && jtext_check(pair.value, &value, &why) != E_OK)
         return err_set(err, E_INVALID, "'%.*s' is not JSON: %s", (int)pair.key.size, pair.key.data,
                        why.msg);
     return E_OK;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 const char *reply_text(const json_t *object, const char *name)
 {
@@ -69,8 +69,8 @@ void print_json_items(struct slice object, const char *name)
     struct slice array;
     struct slice item;
 
-    if (!json_find(object, name, &array) || json_type_of(array) != JSON_T_ARRAY)
+    if (!jtext_find(object, name, &array) || jtext_type_of(array) != JTEXT_ARRAY)
         return;
-    for (struct json_iter it = json_items(array); json_next_item(&it, &item);)
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &item);)
         print_json(item);
 }

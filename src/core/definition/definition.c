@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/definition/read.h"
 #include "core/definition/server.h"
 #include "core/definition/triggers.h"
@@ -56,9 +56,9 @@ static void add_ref(struct definition_read *r, enum definition_kind kind,
     struct slice item;
     size_t i = 0;
 
-    (void)json_find(json, link->key, &value);
-    if (json_type_of(value) == JSON_T_ARRAY)
-        for (struct json_iter it = json_items(value); json_next_item(&it, &item); i++)
+    (void)jtext_find(json, link->key, &value);
+    if (jtext_type_of(value) == JTEXT_ARRAY)
+        for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &item); i++)
             if (i == link->index) {
                 value = item;
                 break;
@@ -122,7 +122,7 @@ static enum err_code read_one(struct definition_read *r, enum definition_kind ki
     struct object_faults faults = {take_fault, &members, 0};
     struct definition_input in = {.dir = dir, .faults = &faults, .arena = &arena};
 
-    if (json_check(buf_slice(&json), &in.json, r->err) != E_OK)
+    if (jtext_check(buf_slice(&json), &in.json, r->err) != E_OK)
         return r->err->code;
     enum err_code code = row->read(&in, out, r->err);
 
@@ -281,11 +281,11 @@ void definitions_json(const struct definitions *d, struct buf *out)
     for (size_t kind = 0; kind < DEFINITION_KINDS; kind++) {
         if (d->of[kind].count == 0 && kind != DEFINITION_QUEUE)
             continue;
-        json_add_key(out, definition_kinds[kind].section);
+        jtext_add_key(out, definition_kinds[kind].section);
         buf_add_char(out, '{');
         for (size_t i = 0; i < d->of[kind].count; i++) {
-            json_add_comma(out);
-            json_add_string(out, d->of[kind].items[i].name);
+            jtext_add_comma(out);
+            jtext_add_string(out, d->of[kind].items[i].name);
             buf_add_char(out, ':');
             buf_add_slice(out, d->of[kind].items[i].json);
         }

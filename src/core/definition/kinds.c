@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "core/object/object.h"
@@ -71,10 +71,10 @@ static enum err_code keep_dests(struct slice json, const struct queue_def *def, 
     struct slice value;
 
     buf_add_char(&kept, '{');
-    if (dest_list_is_sound(&def->on_success) && json_find(json, "on_success", &value))
-        json_put_raw(&kept, "on_success", value);
-    if (dest_list_is_sound(&def->on_failure) && json_find(json, "on_failure", &value))
-        json_put_raw(&kept, "on_failure", value);
+    if (dest_list_is_sound(&def->on_success) && jtext_find(json, "on_success", &value))
+        jtext_put_raw(&kept, "on_success", value);
+    if (dest_list_is_sound(&def->on_failure) && jtext_find(json, "on_failure", &value))
+        jtext_put_raw(&kept, "on_failure", value);
     buf_add_char(&kept, '}');
     return queue_def_canonical(buf_slice(&kept), out, err);
 }
@@ -89,7 +89,7 @@ static enum err_code add_dir(const struct definition_input *in, struct buf *json
         return err_set(err, E_INVALID, "the directory %s of the file has a name that is not UTF-8",
                        quote_text(&quote, in->dir));
     buf_add(json, in->json.data, in->json.size - 1);
-    json_put_string(json, "dir", in->dir);
+    jtext_put_string(json, "dir", in->dir);
     buf_add_char(json, '}');
     return E_OK;
 }
@@ -136,7 +136,7 @@ static enum err_code read_join(struct definition_input *in, struct buf *out, str
     struct join_def def;
     struct slice value;
 
-    if (json_type_of(in->json) == JSON_T_OBJECT && json_find(in->json, "then", &value) &&
+    if (jtext_type_of(in->json) == JTEXT_OBJECT && jtext_find(in->json, "then", &value) &&
         dest_list_parse(value, "then", in->arena, &then, NULL, &ignored) == E_OK)
         definition_links_add(&in->links, in->arena, "then", &then);
     if (join_def_parse(in->json, in->arena, &def, &in->fault_at, err) != E_OK) {

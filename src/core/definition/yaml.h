@@ -44,7 +44,7 @@ struct yaml_value {
     struct yaml_value *first; /* of a LIST or a MAP */
     struct yaml_value *next;  /* beside it: item, member or document */
 
-    size_t json_at;      /* where yaml_json has put it */
+    size_t jtext_at;     /* where yaml_json has put it */
     size_t name_json_at; /* and its name */
 };
 
@@ -57,13 +57,13 @@ static inline bool yaml_is_null(const struct yaml_value *v)
     return v->type == YAML_T_PLAIN && v->text.data[0] == 'n';
 }
 
-/* Adds the value as JSON that json_check accepts, and notes the place of each part.
+/* Adds the value as JSON that jtext_check accepts, and notes the place of each part.
  * E_TOO_LARGE when it does not fit: the caller says which line that is. */
 MUST_CHECK enum err_code yaml_json(struct yaml_value *v, struct buf *out, struct err *err);
 
 /* The line of the name or value that is written at that place (an offset into yaml_json's
  * `out`). */
-int yaml_line_at(const struct yaml_value *v, size_t json_at);
+int yaml_line_at(const struct yaml_value *v, size_t jtext_at);
 
 #define YAML_PLACE_SIZE 96
 

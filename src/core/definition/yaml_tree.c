@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/definition/yaml.h"
 
 enum { FILE_SHOWN_MAX = 72 }; /* bytes of a path in a message, so that the cause still fits */
 
 static void add_value(struct yaml_value *v, struct buf *out)
 {
-    v->json_at = out->size;
+    v->jtext_at = out->size;
     switch (v->type) {
     case YAML_T_PLAIN: buf_add_slice(out, v->text); return;
-    case YAML_T_TEXT: json_add_string(out, v->text); return;
+    case YAML_T_TEXT: jtext_add_string(out, v->text); return;
     case YAML_T_LIST: buf_add_char(out, '['); break;
     case YAML_T_MAP: buf_add_char(out, '{'); break;
     }
@@ -20,7 +20,7 @@ static void add_value(struct yaml_value *v, struct buf *out)
             buf_add_char(out, ',');
         c->name_json_at = out->size;
         if (v->type == YAML_T_MAP) {
-            json_add_string(out, c->name);
+            jtext_add_string(out, c->name);
             buf_add_char(out, ':');
         }
         add_value(c, out);
@@ -36,17 +36,17 @@ enum err_code yaml_json(struct yaml_value *v, struct buf *out, struct err *err)
     return E_OK;
 }
 
-int yaml_line_at(const struct yaml_value *v, size_t json_at)
+int yaml_line_at(const struct yaml_value *v, size_t jtext_at)
 {
     for (;;) {
         const struct yaml_value *inner = NULL;
 
-        for (const struct yaml_value *c = v->first; c != NULL && c->name_json_at <= json_at;
+        for (const struct yaml_value *c = v->first; c != NULL && c->name_json_at <= jtext_at;
              c = c->next)
             inner = c;
         if (inner == NULL)
             return v->line;
-        if (json_at < inner->json_at)
+        if (jtext_at < inner->jtext_at)
             return inner->name_line;
         v = inner;
     }

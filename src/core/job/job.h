@@ -1,8 +1,8 @@
 /*
  * A job as the store keeps it: one row, in `jobs` while it lives and in `ended` afterwards.
  *
- * Texts are borrowed: whoever filled the struct says how long they live (the arena of the batch or of
- * the request).  Instants are 0 when there is none.  Enum numbers are persisted: never renumber.
+ * Texts are borrowed: whoever filled the struct says how long they live (the arena of the batch or
+ * of the request).  Instants are 0 when there is none.  Enum numbers are persisted: never renumber.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -149,6 +149,6 @@ static inline int64_t job_created_at(const struct job *j)
     return id_time(j->id.v);
 }
 
-/* Names what people can change of a waiting job (params, labels, priority, due time): another one when any of it has
- * changed. */
+/* Names what people can change of a waiting job (params, labels, priority, due time): another one
+ * when any of it has changed. */
 const char *job_version(const struct job *j, char text[static JOB_VERSION_SIZE]);

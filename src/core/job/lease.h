@@ -1,12 +1,13 @@
 /*
  * Leases as text: FENCE.TOKEN.PROOF.
  *
- * FENCE is how often the job was granted, in decimal: it grows with each grant, whoever grants.  TOKEN is the id of the
- * claim, 13 characters.  PROOF, 128 bits in 22 characters of base64url, is a hash of job, token and fence under a key
- * that only the store knows: nobody can make the lease of another job out of one's own, or of the next grant.
+ * FENCE is how often the job was granted, in decimal: it grows with each grant, whoever grants.
+ *  TOKEN is the id of the claim, 13 characters.  PROOF, 128 bits in 22 characters of base64url, is
+ * a hash of job, token and fence under a key that only the store knows: nobody can make the lease
+ * of another job out of one's own, or of the next grant.
  *
- * On the wire and in the environment of programs: a change must leave leases valid that are held when a server is
- * replaced, or say that it does not.
+ * On the wire and in the environment of programs: a change must leave leases valid that are held
+ * when a server is replaced, or say that it does not.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -60,5 +60,6 @@ struct retry_attempt {
 
 enum retry_verdict retry_judge(const struct retry_policy *p, const struct retry_attempt *a);
 
-/* The pause before the n-th retry (n from 1): first * factor^(n-1), at most cap, varied by jitter. */
+/* The pause before the n-th retry (n from 1): first * factor^(n-1), at most cap, varied by
+ * jitter. */
 int64_t retry_delay_us(const struct retry_policy *p, int n, struct rng *rng);

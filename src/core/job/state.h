@@ -1,8 +1,8 @@
 /*
  * The states of a job and the moves between them.
  *
- * The table in job_state.c is the only judge: nothing writes a job's state without asking it.  Numbers
- * are persisted: add at the end, never renumber.
+ * The table in job_state.c is the only judge: nothing writes a job's state without asking it.
+ *  Numbers are persisted: add at the end, never renumber.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 /* How texts begin that only repeat the cause. */
 #define ONLY_EXIT "exit status "
@@ -202,21 +202,21 @@ void verdict_add_finish(const struct verdict *v, struct buf *b)
 {
     char length[DURATION_TEXT_SIZE];
 
-    json_put_string(b, "state", slice_of(job_outcome_name(v->outcome)));
+    jtext_put_string(b, "state", slice_of(job_outcome_name(v->outcome)));
     if (v->exited) {
-        json_put_int(b, "exit", v->exit);
+        jtext_put_int(b, "exit", v->exit);
     }
     if (v->cause != JOB_CAUSE_NONE) {
-        json_put_string(b, "cause", slice_of(job_cause_name(v->cause)));
+        jtext_put_string(b, "cause", slice_of(job_cause_name(v->cause)));
     }
     if (v->has_text) {
-        json_put_string(b, "text", slice_of(v->text));
+        jtext_put_string(b, "text", slice_of(v->text));
     }
     if (v->final) {
-        json_put_bool(b, "final", true);
+        jtext_put_bool(b, "final", true);
     }
     if (v->delayed) {
-        json_put_string(b, "delay", slice_of(duration_format(v->delay_us, length)));
+        jtext_put_string(b, "delay", slice_of(duration_format(v->delay_us, length)));
     }
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
@@ -105,9 +105,9 @@ static enum err_code refuse_bounds(struct object_read *r, const struct field *f,
 static enum err_code read_whole(struct object_read *r, const struct field *f, struct slice value,
                                 int64_t *ret_n)
 {
-    int64_t n = json_type_of(value) == JSON_T_INT ? json_int(value) : 0;
+    int64_t n = jtext_type_of(value) == JTEXT_INT ? jtext_int(value) : 0;
 
-    if (json_type_of(value) != JSON_T_INT || n < f->min || n > f->max)
+    if (jtext_type_of(value) != JTEXT_INT || n < f->min || n > f->max)
         return refuse_bounds(r, f, "a whole number", value);
     *ret_n = n;
     return E_OK;
@@ -116,11 +116,10 @@ static enum err_code read_whole(struct object_read *r, const struct field *f, st
 static enum err_code read_real(struct object_read *r, const struct field *f, struct slice value,
                                double *ret_n)
 {
-    enum json_type type = json_type_of(value);
-    double n = type == JSON_T_INT || type == JSON_T_REAL ? json_number(value) : 0;
+    enum jtext_type type = jtext_type_of(value);
+    double n = type == JTEXT_INT || type == JTEXT_REAL ? jtext_number(value) : 0;
 
-    if ((type != JSON_T_INT && type != JSON_T_REAL) ||
-        !(n >= (double)f->min && n <= (double)f->max))
+    if ((type != JTEXT_INT && type != JTEXT_REAL) || !(n >= (double)f->min && n <= (double)f->max))
         return refuse_bounds(r, f, "a number", value);
     *ret_n = n;
     return E_OK;
@@ -129,14 +128,14 @@ static enum err_code read_real(struct object_read *r, const struct field *f, str
 static enum err_code read_length(struct object_read *r, const struct field *f, struct slice value,
                                  int64_t *ret_us)
 {
-    enum json_type type = json_type_of(value);
+    enum jtext_type type = jtext_type_of(value);
     enum err_code code = E_OK;
     int64_t us;
 
-    if (type == JSON_T_STRING)
-        code = duration_parse(json_text(value, r->arena), &us, r->err);
-    else if (type == JSON_T_INT || type == JSON_T_REAL)
-        code = duration_from_seconds(json_number(value), &us, r->err);
+    if (type == JTEXT_STRING)
+        code = duration_parse(jtext_text(value, r->arena), &us, r->err);
+    else if (type == JTEXT_INT || type == JTEXT_REAL)
+        code = duration_from_seconds(jtext_number(value), &us, r->err);
     else
         return object_must_be(r, "a length of time such as \"30s\" or a number of seconds", value);
     if (code != E_OK)
@@ -150,15 +149,15 @@ static enum err_code read_length(struct object_read *r, const struct field *f, s
 static enum err_code read_size(struct object_read *r, const struct field *f, struct slice value,
                                int64_t *ret_bytes)
 {
-    enum json_type type = json_type_of(value);
+    enum jtext_type type = jtext_type_of(value);
     struct quote quote;
     int64_t bytes;
 
-    if (type == JSON_T_INT)
-        bytes = json_int(value);
-    else if (type != JSON_T_STRING)
+    if (type == JTEXT_INT)
+        bytes = jtext_int(value);
+    else if (type != JTEXT_STRING)
         return refuse_bounds(r, f, "a size", value);
-    else if (!size_parse(json_text(value, r->arena), &bytes))
+    else if (!size_parse(jtext_text(value, r->arena), &bytes))
         return err_set(r->err, E_INVALID,
                        "%s is not a size like 64K, 512M, 2G or a number of bytes",
                        quote_json(&quote, value));
@@ -171,7 +170,7 @@ static enum err_code read_size(struct object_read *r, const struct field *f, str
 /* A whole number or a word without quotes is text in YAML only with them. */
 static enum err_code refuse_text(struct object_read *r, struct slice value)
 {
-    bool nested = json_type_of(value) == JSON_T_OBJECT || json_type_of(value) == JSON_T_ARRAY;
+    bool nested = jtext_type_of(value) == JTEXT_OBJECT || jtext_type_of(value) == JTEXT_ARRAY;
     struct quote quote;
 
     return err_set(r->err, E_INVALID, "must be text, not %s%s", quote_json(&quote, value),
@@ -181,9 +180,9 @@ static enum err_code refuse_text(struct object_read *r, struct slice value)
 static enum err_code read_text(struct object_read *r, const struct field *f, struct slice value,
                                struct slice *ret_text)
 {
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return refuse_text(r, value);
-    struct slice text = json_text(value, r->arena);
+    struct slice text = jtext_text(value, r->arena);
 
     if (text.size == 0 && f->min > 0)
         return err_set(r->err, E_INVALID, "must not be empty");
@@ -199,9 +198,9 @@ static enum err_code read_text(struct object_read *r, const struct field *f, str
 
 static enum err_code read_time(struct object_read *r, struct slice value, int64_t *ret_at)
 {
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "a time such as \"2030-01-31T12:00:00Z\"", value);
-    return time_parse(json_text(value, r->arena), ret_at, r->err);
+    return time_parse(jtext_text(value, r->arena), ret_at, r->err);
 }
 
 static enum err_code read_id(struct object_read *r, const struct field *f, struct slice value,
@@ -209,7 +208,7 @@ static enum err_code read_id(struct object_read *r, const struct field *f, struc
 {
     int64_t id;
 
-    if (json_type_of(value) != JSON_T_STRING || !id_parse(json_text(value, r->arena), &id) ||
+    if (jtext_type_of(value) != JTEXT_STRING || !id_parse(jtext_text(value, r->arena), &id) ||
         id < f->min)
         return object_must_be(r, "an id of 13 letters and digits", value);
     *ret_id = id;
@@ -218,11 +217,11 @@ static enum err_code read_id(struct object_read *r, const struct field *f, struc
 
 static enum err_code read_bool(struct object_read *r, struct slice value, bool *ret_flag)
 {
-    enum json_type type = json_type_of(value);
+    enum jtext_type type = jtext_type_of(value);
 
-    if (type != JSON_T_TRUE && type != JSON_T_FALSE)
+    if (type != JTEXT_TRUE && type != JTEXT_FALSE)
         return object_must_be(r, "true or false", value);
-    *ret_flag = type == JSON_T_TRUE;
+    *ret_flag = type == JTEXT_TRUE;
     return E_OK;
 }
 
@@ -233,8 +232,8 @@ static enum err_code refuse_word(struct object_read *r, const char *const *words
     struct quote quote;
     const char *near = NULL;
 
-    if (json_type_of(value) == JSON_T_STRING)
-        near = nearest_word(json_text(value, r->arena), words, n);
+    if (jtext_type_of(value) == JTEXT_STRING)
+        near = nearest_word(jtext_text(value, r->arena), words, n);
     if (near != NULL)
         return err_set(r->err, E_INVALID, "%s is unknown, did you mean '%s'?",
                        quote_json(&quote, value), near);
@@ -246,9 +245,9 @@ static enum err_code refuse_word(struct object_read *r, const char *const *words
 static enum err_code read_word(struct object_read *r, const struct field *f, struct slice value,
                                int *ret_word)
 {
-    if (json_type_of(value) == JSON_T_STRING)
+    if (jtext_type_of(value) == JTEXT_STRING)
         for (int64_t i = f->min; i <= f->max; i++)
-            if (json_key_is(value, f->words[i])) {
+            if (jtext_key_is(value, f->words[i])) {
                 *ret_word = (int)i;
                 return E_OK;
             }
@@ -257,9 +256,9 @@ static enum err_code read_word(struct object_read *r, const struct field *f, str
 
 static enum err_code read_object(struct object_read *r, struct slice value, struct slice *ret_json)
 {
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return object_must_be(r, "an object", value);
-    *ret_json = r->copies ? json_compact(value, r->arena) : value;
+    *ret_json = r->copies ? jtext_compact(value, r->arena) : value;
     return E_OK;
 }
 
@@ -326,20 +325,20 @@ void field_write(const void *from, const struct field *f, struct buf *out)
     char id[ID_TEXT_SIZE];
 
     switch (f->type) {
-    case FIELD_T_TEXT: json_add_string(out, *(const struct slice *)at); break;
+    case FIELD_T_TEXT: jtext_add_string(out, *(const struct slice *)at); break;
     case FIELD_T_INT: buf_add_int(out, *(const int *)at); break;
     case FIELD_T_INT64: buf_add_int(out, *(const int64_t *)at); break;
     case FIELD_T_REAL: write_real(*(const double *)at, out); break;
     case FIELD_T_LENGTH:
-        json_add_string(out, slice_of(duration_format(*(const int64_t *)at, length)));
+        jtext_add_string(out, slice_of(duration_format(*(const int64_t *)at, length)));
         break;
     case FIELD_T_SIZE:
-        json_add_string(out, slice_of(size_format(*(const int64_t *)at, size)));
+        jtext_add_string(out, slice_of(size_format(*(const int64_t *)at, size)));
         break;
-    case FIELD_T_TIME: json_add_time(out, *(const int64_t *)at); break;
-    case FIELD_T_ID: json_add_string(out, slice_of(id_format(*(const int64_t *)at, id))); break;
-    case FIELD_T_BOOL: json_add_bool(out, *(const bool *)at); break;
-    case FIELD_T_WORD: json_add_string(out, slice_of(f->words[*(const int *)at])); break;
+    case FIELD_T_TIME: jtext_add_time(out, *(const int64_t *)at); break;
+    case FIELD_T_ID: jtext_add_string(out, slice_of(id_format(*(const int64_t *)at, id))); break;
+    case FIELD_T_BOOL: jtext_add_bool(out, *(const bool *)at); break;
+    case FIELD_T_WORD: jtext_add_string(out, slice_of(f->words[*(const int *)at])); break;
     case FIELD_T_OBJECT:
     case FIELD_T_JSON: buf_add_slice(out, *(const struct slice *)at); break;
     case FIELD_T_CUSTOM: f->write(from, f, out); break;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/object/unknown_key.h"
 
@@ -74,9 +74,9 @@ static const struct field *find_rare(const struct object *table, struct slice ke
     for (size_t i = 0; i < table->n_fields; i++) {
         const struct field *f = &table->fields[i];
 
-        if (!json_key_is(key, f->name) && (f->other == NULL || !json_key_is(key, f->other)))
+        if (!jtext_key_is(key, f->name) && (f->other == NULL || !jtext_key_is(key, f->other)))
             continue;
-        *ret_name = json_key_is(key, f->name) ? f->name : f->other;
+        *ret_name = jtext_key_is(key, f->name) ? f->name : f->other;
         return f;
     }
     return NULL;
@@ -119,7 +119,7 @@ static enum err_code refuse_unknown(struct object_read *r, const struct object *
             words[n++] = table->fields[i].other;
     r->key = NULL;
     r->fault_at = key.data;
-    (void)unknown_key(json_text(key, r->arena), words, n, n_shown, r->err);
+    (void)unknown_key(jtext_text(key, r->arena), words, n, n_shown, r->err);
     return object_blame(r);
 }
 
@@ -141,7 +141,7 @@ static enum err_code read_special(struct object_read *r, const struct field *f, 
         return err_set(r->err, E_INVALID, "%s", f->help == NULL ? "is not built yet" : f->help);
     if (f->ours && !r->stored)
         return err_set(r->err, E_INVALID, "is written by the server alone: %s", f->help);
-    if (f->other != NULL && json_find(object, r->key == f->name ? f->other : f->name, &twin))
+    if (f->other != NULL && jtext_find(object, r->key == f->name ? f->other : f->name, &twin))
         return refuse_twin(r, f);
     return field_read(r, f, value);
 }
@@ -188,7 +188,7 @@ static enum err_code refuse_other_type(struct object_read *r, const struct objec
     (void)err_set(r->err, E_INVALID, "%s%smust be an object%s%s, not %s", whole ? table->what : "",
                   whole ? " " : "", table->hint == NULL ? "" : " like ",
                   table->hint == NULL ? "" : table->hint, quote.text);
-    if (table->alone != NULL && json_type_of(value) == JSON_T_INT)
+    if (table->alone != NULL && jtext_type_of(value) == JTEXT_INT)
         (void)err_set(r->err, E_INVALID, "%s: write {%s: %s}", r->err->msg, table->alone,
                       quote.text);
     return object_blame(r);
@@ -203,8 +203,8 @@ static enum err_code check_object(struct object_read *r, const struct object *ta
     if (table->check(r, value) == E_OK)
         return E_OK;
     if (r->fault_at == NULL)
-        r->fault_at = r->key != NULL && json_find(value, r->key, &member) ? member.data
-                                                                          : value.data;
+        r->fault_at = r->key != NULL && jtext_find(value, r->key, &member) ? member.data
+                                                                           : value.data;
     return object_blame(r);
 }
 
@@ -215,9 +215,9 @@ enum err_code object_read(struct object_read *r, const struct object *table, str
     struct slice member;
     uint64_t given = 0;
 
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return refuse_other_type(r, table, value);
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &member);) {
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &member);) {
         const struct field *f = find(table, key, &r->key);
 
         if (f != NULL && f->null && (member.size == 0 || member.data[0] == 'n'))
@@ -291,11 +291,12 @@ static enum err_code read_items(struct object_read *r, const struct object_list 
     enum err_code code = E_OK;
 
     r->place = &place;
-    place.listed = json_type_of(value) == JSON_T_ARRAY;
+    place.listed = jtext_type_of(value) == JTEXT_ARRAY;
     if (!place.listed)
         code = read_item(r, list, value, items);
     else
-        for (struct json_iter it = json_items(value); json_next_item(&it, &item); place.index++) {
+        for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &item);
+             place.index++) {
             code = read_item(r, list, item, items + place.index * list->size);
             if (code != E_OK)
                 break;
@@ -310,11 +311,11 @@ static enum err_code read_items(struct object_read *r, const struct object_list 
 enum err_code object_read_list(struct object_read *r, const struct object_list *list,
                                struct slice value, void *ret_items, size_t *ret_n)
 {
-    bool listed = json_type_of(value) == JSON_T_ARRAY;
-    size_t n = listed ? json_count_items(value) : 1;
+    bool listed = jtext_type_of(value) == JTEXT_ARRAY;
+    size_t n = listed ? jtext_count_items(value) : 1;
     struct quote quote;
 
-    if (!listed && (!list->alone || (list->of != NULL && json_type_of(value) != JSON_T_OBJECT)))
+    if (!listed && (!list->alone || (list->of != NULL && jtext_type_of(value) != JTEXT_OBJECT)))
         return err_set(r->err, E_INVALID, "must be a list of %s, not %s", list->what,
                        quote_json(&quote, value));
     if (n > list->max)
@@ -347,9 +348,9 @@ static bool says_nothing(const struct field *f, struct slice value)
 {
     if (f->empty)
         return false;
-    if (json_type_of(value) == JSON_T_OBJECT)
-        return json_count_members(value) == 0;
-    return json_type_of(value) == JSON_T_ARRAY && json_count_items(value) == 0;
+    if (jtext_type_of(value) == JTEXT_OBJECT)
+        return jtext_count_members(value) == 0;
+    return jtext_type_of(value) == JTEXT_ARRAY && jtext_count_items(value) == 0;
 }
 
 void object_write(const void *from, const struct object *table, struct slice given, struct buf *out)
@@ -359,9 +360,9 @@ void object_write(const void *from, const struct object *table, struct slice giv
         const struct field *f = &table->fields[i];
         struct slice value;
 
-        if (!json_find(given, f->name, &value) || says_nothing(f, value))
+        if (!jtext_find(given, f->name, &value) || says_nothing(f, value))
             continue;
-        json_add_key(out, f->name);
+        jtext_add_key(out, f->name);
         if (f->type == FIELD_T_MEMBERS)
             object_write(from, f->of, value, out);
         else

@@ -9,7 +9,7 @@
  * be …", "retry: unknown key 'mex', did you mean 'max'?". `fault_at` points to the value, or to
  * the unknown key, in the JSON text; YAML lines are found by it.
  *
- * For text that json_check has accepted, which also refuses duplicate keys.  Pure.
+ * For text that jtext_check has accepted, which also refuses duplicate keys.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -2,7 +2,7 @@
 #include "core/object/quote.h"
 
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/printable.h"
 #include "base/text/utf8.h"
 
@@ -47,21 +47,21 @@ static const char *quote_plain(struct quote *q, struct slice text)
 
 const char *quote_json(struct quote *q, struct slice value)
 {
-    switch (json_type_of(value)) {
-    case JSON_T_NULL:
-    case JSON_T_FALSE:
-    case JSON_T_TRUE:
-    case JSON_T_INT:
-    case JSON_T_REAL: return quote_plain(q, value);
-    case JSON_T_STRING: {
+    switch (jtext_type_of(value)) {
+    case JTEXT_NULL:
+    case JTEXT_FALSE:
+    case JTEXT_TRUE:
+    case JTEXT_INT:
+    case JTEXT_REAL: return quote_plain(q, value);
+    case JTEXT_STRING: {
         CLEANUP(arena) struct arena arena = ARENA_INIT;
 
-        return quote_text(q, json_text(value, &arena));
+        return quote_text(q, jtext_text(value, &arena));
     }
-    case JSON_T_ARRAY:
-    case JSON_T_OBJECT: break;
+    case JTEXT_ARRAY:
+    case JTEXT_OBJECT: break;
     }
-    return quote_plain(q, slice_of(json_type_name(json_type_of(value))));
+    return quote_plain(q, slice_of(jtext_type_name(jtext_type_of(value))));
 }
 
 bool text_has_control(struct slice utf8)

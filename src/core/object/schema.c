@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 
 static void add_reference(struct buf *out, const char *name)
@@ -30,9 +30,9 @@ static void add_type(struct buf *out, const char *type, const struct field *f)
 static void add_bounds(struct buf *out, const char *min, const char *max, const struct field *f)
 {
     if (f->min != 0)
-        json_put_int(out, min, f->min);
+        jtext_put_int(out, min, f->min);
     if (f->max != INT64_MAX)
-        json_put_int(out, max, f->max);
+        jtext_put_int(out, max, f->max);
     buf_add_char(out, '}');
 }
 
@@ -40,8 +40,8 @@ static void add_words(struct buf *out, const struct field *f)
 {
     buf_add_str(out, "{\"enum\":[");
     for (int64_t i = f->min; i <= f->max; i++) {
-        json_add_comma(out);
-        json_add_string(out, slice_of(f->words[i]));
+        jtext_add_comma(out);
+        jtext_add_string(out, slice_of(f->words[i]));
     }
     buf_add_str(out, f->null ? ",null]}" : "]}");
 }
@@ -85,7 +85,7 @@ static void add_by_type(struct buf *out, const struct field *f)
 
 static void add_property(struct buf *out, const char *name, const struct field *f)
 {
-    json_add_key(out, name);
+    jtext_add_key(out, name);
     size_t from = out->size;
 
     if (f->schema != NULL)
@@ -98,7 +98,7 @@ static void add_property(struct buf *out, const char *name, const struct field *
     if (out->size > from + 1)
         buf_add_char(out, ',');
     buf_add_str(out, "\"description\":");
-    json_add_string(out, slice_of(f->help));
+    jtext_add_string(out, slice_of(f->help));
     buf_add_char(out, '}');
 }
 
@@ -110,8 +110,8 @@ void object_schema(const struct object *table, struct buf *out)
     for (size_t i = 0; i < table->n_fields; i++)
         if (table->fields[i].required) {
             needs = true;
-            json_add_comma(out);
-            json_add_string(out, slice_of(table->fields[i].name));
+            jtext_add_comma(out);
+            jtext_add_string(out, slice_of(table->fields[i].name));
         }
     ASSERT(needs == table->needs);
     buf_add_str(out, "],\"properties\":{");

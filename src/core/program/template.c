@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/vec.h"
 #include "core/object/quote.h"
 #include "core/program/template_rules.h"
@@ -194,7 +194,7 @@ static bool find_value(const struct slice *objects, size_t count, struct slice n
                        struct slice *ret_value)
 {
     for (size_t i = 0; i < count; i++)
-        if (objects[i].size > 0 && json_find(objects[i], name.data, ret_value))
+        if (objects[i].size > 0 && jtext_find(objects[i], name.data, ret_value))
             return true;
     return false;
 }
@@ -211,8 +211,8 @@ static void add_json(struct slice value, struct buf *out)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
 
-    if (json_type_of(value) == JSON_T_STRING)
-        buf_add_slice(out, json_text(value, &arena));
+    if (jtext_type_of(value) == JTEXT_STRING)
+        buf_add_slice(out, jtext_text(value, &arena));
     else
         buf_add_slice(out, value);
 }
@@ -340,7 +340,7 @@ static const char *nth_item(struct slice array, size_t n)
 {
     struct slice item = array;
 
-    for (struct json_iter it = json_items(array); json_next_item(&it, &item) && n > 0; n--)
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &item) && n > 0; n--)
         continue;
     return item.data;
 }
@@ -350,10 +350,10 @@ static enum err_code parse_list(struct slice array, struct arena *arena, struct 
 {
     struct slice item;
 
-    c->args = arena_array(arena, json_count_items(array), sizeof(struct template_text));
-    for (struct json_iter it = json_items(array); json_next_item(&it, &item);) {
+    c->args = arena_array(arena, jtext_count_items(array), sizeof(struct template_text));
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &item);) {
         fault->at = item.data;
-        if (template_text_parse(json_text(item, arena), arena, &c->args[c->n_args++], err) != E_OK)
+        if (template_text_parse(jtext_text(item, arena), arena, &c->args[c->n_args++], err) != E_OK)
             return err->code;
     }
     if (check_pasting(c, fault, err) == E_OK)
@@ -366,9 +366,9 @@ enum err_code template_command_parse(struct slice command, struct arena *arena,
                                      struct template_command *ret_command,
                                      struct template_fault *fault, struct err *err)
 {
-    struct template_command c = {.shell = json_type_of(command) == JSON_T_STRING};
+    struct template_command c = {.shell = jtext_type_of(command) == JTEXT_STRING};
     struct template_fault found = {.at = command.data};
-    enum err_code code = c.shell ? template_shell_parse(json_text(command, arena), arena, &c, err)
+    enum err_code code = c.shell ? template_shell_parse(jtext_text(command, arena), arena, &c, err)
                                  : parse_list(command, arena, &c, &found, err);
 
     if (code == E_OK) {
@@ -396,7 +396,7 @@ static size_t value_size(struct slice value)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
 
-    return json_type_of(value) == JSON_T_STRING ? json_text(value, &arena).size : value.size;
+    return jtext_type_of(value) == JTEXT_STRING ? jtext_text(value, &arena).size : value.size;
 }
 
 enum err_code template_command_check(const struct template_command *c, const struct slice *objects,

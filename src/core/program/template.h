@@ -1,17 +1,18 @@
 /*
  * Templates: names in braces that a job's values fill.
  *
- * `{name}` is filled, `{name:-default}` too, with the default when nothing has the name; `{{` is one
- * brace.  A plain name has letters, digits, `_` and `-`, and begins with none of the latter.  Braces that
- * hold anything else, and `${…}`, stay as they are.  `{id} {queue} {attempt} {now} {day}` are always
- * there and mean the job itself, whatever its params are called.  Strings fill in as they are, all other
- * values as JSON text.
+ * `{name}` is filled, `{name:-default}` too, with the default when nothing has the name; `{{` is
+ * one brace.  A plain name has letters, digits, `_` and `-`, and begins with none of the latter.
+ *  Braces that hold anything else, and `${…}`, stay as they are.  `{id} {queue} {attempt} {now}
+ * {day}` are always there and mean the job itself, whatever its params are called.  Strings fill in
+ * as they are, all other values as JSON text.
  *
- * A command given as a list has names in its arguments, and a value never becomes more than one of them.
- * A command given as a text is run by `sh -c`: there each name becomes a quoted positional parameter, so
- * that no value is ever read by the shell as anything but a value.  What cannot work is refused when the
- * command is read: a name in single quotes, in a quoted here-document, in a function of the script, in
- * what a shell among the words of a list would run, and wherever a shell evaluates a value again (template_words.h).
+ * A command given as a list has names in its arguments, and a value never becomes more than one of
+ * them. A command given as a text is run by `sh -c`: there each name becomes a quoted positional
+ * parameter, so that no value is ever read by the shell as anything but a value.  What cannot work
+ * is refused when the command is read: a name in single quotes, in a quoted here-document, in a
+ * function of the script, in what a shell among the words of a list would run, and wherever a shell
+ * evaluates a value again (template_words.h).
  *
  * Pure.  All that is read out of a text is copied into the arena.
  */
@@ -89,8 +90,8 @@ struct template_fault {
     enum template_place place;
 };
 
-/* `command` is checked JSON: a string or an array of strings, not empty.  *fault is written on failure, unless it
- * is NULL. */
+/* `command` is checked JSON: a string or an array of strings, not empty.  *fault is written on
+ * failure, unless it is NULL. */
 MUST_CHECK enum err_code template_command_parse(struct slice command, struct arena *arena,
                                                 struct template_command *ret_command,
                                                 struct template_fault *fault, struct err *err);
@@ -101,8 +102,8 @@ MUST_CHECK enum err_code template_command_check(const struct template_command *c
                                                 const struct slice *objects, size_t n_objects,
                                                 struct err *err);
 
-/* *ret_argv ends in NULL; all of it lives in the arena.  E_INVALID: a name that nothing has, a value
- * that is too large for an argument or has a NUL byte in it. */
+/* *ret_argv ends in NULL; all of it lives in the arena.  E_INVALID: a name that nothing has, a
+ * value that is too large for an argument or has a NUL byte in it. */
 MUST_CHECK enum err_code template_command_fill(const struct template_command *c,
                                                const struct template_values *values,
                                                struct arena *arena, char ***ret_argv,

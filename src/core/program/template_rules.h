@@ -55,8 +55,8 @@ extern const char rule_in_file[];
 extern const char rule_in_option[];
 extern const char rule_in_print[];
 
-/* The rule for a command of this name, never NULL.  `exec`: no shell reads it, so that only programs
- * are meant. */
+/* The rule for a command of this name, never NULL.  `exec`: no shell reads it, so that only
+ * programs are meant. */
 const struct shell_rule *rule_find(const char *word, bool exec);
 
 /* Whether an assignment to the variable evaluates the value, at once or later. */

@@ -17,14 +17,15 @@ enum template_brace {
     TEMPLATE_BRACE_NAME,    /* {name} or {name:-default} */
 };
 
-/* What is at text[at], a `{`.  For a name *ret_part is it, with texts that end in NUL in the arena, and
- * *ret_size its length in the text.  E_INVALID: a default without an end. */
+/* What is at text[at], a `{`.  For a name *ret_part is it, with texts that end in NUL in the arena,
+ * and *ret_size its length in the text.  E_INVALID: a default without an end. */
 MUST_CHECK enum err_code template_brace_read(struct slice text, size_t at, struct arena *arena,
                                              enum template_brace *ret_kind,
                                              struct template_part *ret_part, size_t *ret_size,
                                              struct err *err);
 
-/* Reads a string command: its script with positional parameters, and one argument for each of those. */
+/* Reads a string command: its script with positional parameters, and one argument for each of
+ * those. */
 MUST_CHECK enum err_code template_shell_parse(struct slice text, struct arena *arena,
                                               struct template_command *ret_command,
                                               struct err *err);

@@ -1,11 +1,12 @@
 /*
  * String commands: a script in which each name becomes a quoted positional parameter.
  *
- * The script is read as the shell reads it, as far as quoting goes: a stack of what we are in (double
- * quotes, `$(…)`, backticks, `${…}`, `$((…))`, here-documents) tells whether a parameter needs quotes of its
- * own.  Where that reading is wrong, a value may be split into words: the script has parameters in it and no
- * values.  Where the shell would evaluate a parameter's value once more, a name is refused: arithmetic and
- * subscripts are found here, by their brackets, the rest by the words in front of it (template_words.h).
+ * The script is read as the shell reads it, as far as quoting goes: a stack of what we are in
+ * (double quotes, `$(…)`, backticks, `${…}`, `$((…))`, here-documents) tells whether a parameter
+ * needs quotes of its own.  Where that reading is wrong, a value may be split into words: the
+ * script has parameters in it and no values.  Where the shell would evaluate a parameter's value
+ * once more, a name is refused: arithmetic and subscripts are found here, by their brackets, the
+ * rest by the words in front of it (template_words.h).
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/vec.h"
@@ -643,7 +644,8 @@ static enum err_code read_double(struct scan *s)
     return E_OK;
 }
 
-/* The name of the variable, up to what is to be done with it.  ${x:1} has an offset, ${x:-1} a default. */
+/* The name of the variable, up to what is to be done with it.  ${x:1} has an offset, ${x:-1} a
+ * default. */
 static void note_operand(struct scan *s)
 {
     struct frame *f = top(s);

@@ -1,16 +1,18 @@
 /*
- * The words of a shell script: which command a word belongs to, and whether a value may stand in it.
+ * The words of a shell script: which command a word belongs to, and whether a value may stand in
+ * it.
  *
- * A value comes into a script as a quoted parameter, which is safe as long as the shell takes it for what it is.
- * Some commands evaluate what they are given once more: `eval`, `let`, `[[ … -eq … ]]`, `test -v`, `printf -v`,
- * `declare -i`, `trap`, `sh -c`.  In bash a value like a[$(reboot)] is then a command.  Such places are
- * found here, by the words in front, as the script is read; a name there is refused.
+ * A value comes into a script as a quoted parameter, which is safe as long as the shell takes it
+ * for what it is. Some commands evaluate what they are given once more: `eval`, `let`, `[[ … -eq …
+ * ]]`, `test -v`, `printf -v`, `declare -i`, `trap`, `sh -c`.  In bash a value like a[$(reboot)] is
+ * then a command.  Such places are found here, by the words in front, as the script is read; a name
+ * there is refused.
  *
- * What `echo`, `printf` and here-documents print is a value as well: in $(…) it is judged where the result stands,
- * and it may not stand in a script that has a shell run its standard input.
+ * What `echo`, `printf` and here-documents print is a value as well: in $(…) it is judged where the
+ * result stands, and it may not stand in a script that has a shell run its standard input.
  *
- * It is a reading of scripts as people write them.  What a script does with a value that it has put into a
- * variable or a file, or that another program has printed, is not followed.
+ * It is a reading of scripts as people write them.  What a script does with a value that it has put
+ * into a variable or a file, or that another program has printed, is not followed.
  *
  * A list is read as one such line, with the programs of the table (template_rules.h) alone.
  *
@@ -114,8 +116,8 @@ void shell_prints(struct shell_words *w, struct shell_facts *facts, struct shell
 /* The word has ended, if one has begun. */
 struct shell_fault shell_word_end(struct shell_words *w, struct shell_facts *facts);
 
-/* ; & | newline ( ) < >: `text` begins with it.  *ret_reads_code: the line has a shell that runs what its standard
- * input, a here-document, brings. */
+/* ; & | newline ( ) < >: `text` begins with it.  *ret_reads_code: the line has a shell that runs
+ * what its standard input, a here-document, brings. */
 struct shell_fault shell_operator(struct shell_words *w, struct shell_facts *facts,
                                   struct slice text, bool *ret_reads_code);
 

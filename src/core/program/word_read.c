@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "core/object/quote.h"
 #include "core/route/dest.h"
@@ -137,7 +137,7 @@ static enum err_code read_json(struct word_reading *r)
 {
     if (r->rest.size == 0)
         return err_set(r->err, E_INVALID, "needs a JSON value");
-    return json_check(r->rest, &r->word->json, r->err) == E_OK ? E_OK : E_INVALID;
+    return jtext_check(r->rest, &r->word->json, r->err) == E_OK ? E_OK : E_INVALID;
 }
 
 enum err_code word_read_job(struct word_reading *r)
@@ -146,7 +146,7 @@ enum err_code word_read_job(struct word_reading *r)
 
     if (read_json(r) != E_OK)
         return E_INVALID;
-    if (json_type_of(r->word->json) != JSON_T_OBJECT)
+    if (jtext_type_of(r->word->json) != JTEXT_OBJECT)
         return err_set(r->err, E_INVALID, "needs a job, a JSON object, not %s",
                        quote_json(&quote, r->word->json));
     return E_OK;
@@ -185,11 +185,11 @@ static enum err_code take_name(struct word_reading *r, struct slice *ret_name)
         name.size = string_size(name);
         if (name.size == 0)
             return err_set(r->err, E_INVALID, "the name has no closing quote");
-        if (json_check(name, &value, r->err) != E_OK)
+        if (jtext_check(name, &value, r->err) != E_OK)
             return err_wrap(r->err, "the name");
         r->rest = word_trim(
             slice_make(slice_end(name), (size_t)(slice_end(r->rest) - slice_end(name))));
-        name = json_text(value, r->arena);
+        name = jtext_text(value, r->arena);
     } else {
         name = word_take(&r->rest);
     }
@@ -214,7 +214,7 @@ enum err_code word_read_step(struct word_reading *r)
 
     if (read_json(r) != E_OK)
         return E_INVALID;
-    if (json_type_of(r->word->json) != JSON_T_OBJECT)
+    if (jtext_type_of(r->word->json) != JTEXT_OBJECT)
         return err_set(r->err, E_INVALID, "needs a step, a JSON object, not %s",
                        quote_json(&quote, r->word->json));
     return route_steps_parse(r->word->json, 0, r->arena, &steps, &n, r->err);

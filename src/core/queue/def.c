@@ -2,7 +2,7 @@
 #include "core/queue/def.h"
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/queue/keys.h"
 #include "core/route/dest.h"
 
@@ -101,18 +101,18 @@ void queue_def_subscriber(struct slice json, const struct queue_subscriber *subs
 
     buf_add_char(out, '{');
     if (json.size > 0)
-        for (struct json_iter it = json_members(json); json_next_member(&it, &name, &value);)
-            if (!json_key_is(name, "subscribe") && !json_key_is(name, "subscriber")) {
-                json_add_comma(out);
+        for (struct jtext_iter it = jtext_members(json); jtext_next_member(&it, &name, &value);)
+            if (!jtext_key_is(name, "subscribe") && !jtext_key_is(name, "subscriber")) {
+                jtext_add_comma(out);
                 buf_add_slice(out, name);
                 buf_add_char(out, ':');
                 buf_add_slice(out, value);
             }
-    json_add_key(out, "subscriber");
+    jtext_add_key(out, "subscriber");
     buf_add_char(out, '{');
-    json_put_string(out, "topic", subscriber->topic);
-    json_put_string(out, "worker", subscriber->worker);
-    json_put_string(out, "lifetime", slice_of(duration_format(subscriber->lifetime_us, lifetime)));
+    jtext_put_string(out, "topic", subscriber->topic);
+    jtext_put_string(out, "worker", subscriber->worker);
+    jtext_put_string(out, "lifetime", slice_of(duration_format(subscriber->lifetime_us, lifetime)));
     buf_add_str(out, "}}");
 }
 

@@ -81,7 +81,7 @@ struct queue_def {
     int64_t subscriber_lifetime_us; /* so long may the worker be away */
 };
 
-/* Checks a JSON object (already accepted by json_check) and fills the struct; slices live in the
+/* Checks a JSON object (already accepted by jtext_check) and fills the struct; slices live in the
  * arena. E_INVALID: the message begins with the dotted key and, for an unknown one, names the
  * nearest. */
 MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "core/queue/values.h"
@@ -41,19 +41,19 @@ enum err_code queue_env_check_name(struct slice name, struct err *err)
 static enum err_code add_variable(struct object_read *r, struct slice name, struct slice value,
                                   size_t *size, struct buf *out)
 {
-    struct slice text = json_text(name, r->arena);
+    struct slice text = jtext_text(name, r->arena);
     struct quote quote;
 
     r->fault_at = name.data;
     if (queue_env_check_name(text, r->err) != E_OK)
         return r->err->code;
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return err_set(r->err, E_INVALID, "%.*s must be text, not %s (put it in quotes)",
                        (int)text.size, text.data, quote_json(&quote, value));
-    struct slice content = json_text(value, r->arena);
+    struct slice content = jtext_text(value, r->arena);
 
     *size += text.size + content.size + 2;
-    json_put_string(out, arena_strdup(r->arena, text), content);
+    jtext_put_string(out, arena_strdup(r->arena, text), content);
     return E_OK;
 }
 
@@ -65,14 +65,14 @@ enum err_code queue_env_read(struct object_read *r, const struct field *f, struc
     struct quote quote;
     size_t size = 0;
 
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return err_set(r->err, E_INVALID, "must be a map of names to texts, not %s",
                        quote_json(&quote, value));
-    if (json_count_members(value) > QUEUE_ENV_NAMES_MAX)
+    if (jtext_count_members(value) > QUEUE_ENV_NAMES_MAX)
         return err_set(r->err, E_INVALID, "must have at most %d variables, not %zu",
-                       QUEUE_ENV_NAMES_MAX, json_count_members(value));
+                       QUEUE_ENV_NAMES_MAX, jtext_count_members(value));
     buf_add_char(&out, '{');
-    for (struct json_iter it = json_members(value); json_next_member(&it, &name, &variable);)
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &name, &variable);)
         if (add_variable(r, name, variable, &size, &out) != E_OK && !object_goes_on(r))
             return r->err->code;
     buf_add_char(&out, '}');

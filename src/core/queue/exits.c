@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "core/queue/values.h"
@@ -37,10 +37,10 @@ static bool parse_range(const struct field *f, struct slice text, struct retry_e
 
 static bool parse_word(struct slice value, enum retry_exit *ret_then)
 {
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return false;
     for (unsigned i = 0; i < ARRAY_LEN(words); i++)
-        if (json_key_is(value, words[i])) {
+        if (jtext_key_is(value, words[i])) {
             *ret_then = (enum retry_exit)i;
             return true;
         }
@@ -54,7 +54,7 @@ static enum err_code read_rule(struct object_read *r, const struct field *f, str
     struct quote word;
 
     r->fault_at = name.data;
-    if (!parse_range(f, json_text(name, r->arena), ret_rule))
+    if (!parse_range(f, jtext_text(name, r->arena), ret_rule))
         return err_set(r->err, E_INVALID,
                        "%s is not an exit status from 1 to 255 or a range like 64-74",
                        quote_json(&range, name));
@@ -93,12 +93,12 @@ enum err_code queue_exits_read(struct object_read *r, const struct field *f, str
     struct slice name;
     struct slice word;
 
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return err_set(r->err, E_INVALID,
                        "must be an object like {75: later, 64-74: never}, not %s",
                        quote_json(&quote, value));
     p->n_exits = 0;
-    for (struct json_iter it = json_members(value); json_next_member(&it, &name, &word);) {
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &name, &word);) {
         struct retry_exit_rule rule;
 
         if (read_rule(r, f, name, word, &rule) != E_OK) {
@@ -121,7 +121,7 @@ void queue_exits_write(const void *from, const struct field *f, struct buf *out)
     for (size_t i = 0; i < p->n_exits; i++) {
         const struct retry_exit_rule *rule = &p->exits[i];
 
-        json_add_comma(out);
+        jtext_add_comma(out);
         if (rule->first == rule->last)
             buf_addf(out, "\"%d\":\"%s\"", rule->first, words[rule->then]);
         else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/queue/def.h"
 #include "core/queue/keys.h"
 
@@ -35,15 +35,15 @@ struct slice queue_limits_format(const struct queue_limits *l, struct arena *are
 
     buf_add_char(&out, '{');
     if (l->memory > 0)
-        json_put_int(&out, "memory", l->memory);
+        jtext_put_int(&out, "memory", l->memory);
     if (l->cpu_us > 0)
-        json_put_string(&out, "cpu", slice_of(duration_format(l->cpu_us, length)));
+        jtext_put_string(&out, "cpu", slice_of(duration_format(l->cpu_us, length)));
     if (l->files > 0)
-        json_put_int(&out, "files", l->files);
+        jtext_put_int(&out, "files", l->files);
     if (l->niced)
-        json_put_int(&out, "nice", l->nice);
+        jtext_put_int(&out, "nice", l->nice);
     if (l->user.size > 0)
-        json_put_string(&out, "user", l->user);
+        jtext_put_string(&out, "user", l->user);
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);
     return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));

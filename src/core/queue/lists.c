@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "core/queue/values.h"
@@ -35,9 +35,9 @@ static enum err_code check_pattern(struct slice topic, struct err *err)
 
 static enum err_code read_topic(struct object_read *r, void *to, struct slice value)
 {
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "the name of a topic or a list of them", value);
-    struct slice topic = arena_copy(r->arena, json_text(value, r->arena));
+    struct slice topic = arena_copy(r->arena, jtext_text(value, r->arena));
 
     *(struct slice *)to = topic;
     if (dest_name_check("topic", topic, r->err) != E_OK)
@@ -64,8 +64,8 @@ void queue_topics_write(const void *from, const struct field *f, struct buf *out
     (void)f;
     buf_add_char(out, '[');
     for (size_t i = 0; i < def->n_subscribe; i++) {
-        json_add_comma(out);
-        json_add_string(out, def->subscribe[i]);
+        jtext_add_comma(out);
+        jtext_add_string(out, def->subscribe[i]);
     }
     buf_add_char(out, ']');
 }

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/program/template.h"
 #include "core/queue/def.h"
@@ -63,22 +63,22 @@ static enum err_code add_arguments(struct object_read *r, struct slice array, si
     struct slice item;
 
     buf_add_char(out, '[');
-    for (struct json_iter it = json_items(array); json_next_item(&it, &item); count++) {
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &item); count++) {
         struct quote quote;
 
         r->fault_at = item.data;
-        if (json_type_of(item) != JSON_T_STRING)
+        if (jtext_type_of(item) != JTEXT_STRING)
             return err_set(r->err, E_INVALID, "its parts must be texts, not %s (put it in quotes)",
                            quote_json(&quote, item));
-        struct slice text = json_text(item, r->arena);
+        struct slice text = jtext_text(item, r->arena);
 
         if (count == 0 && text.size == 0)
             return err_set(r->err, E_INVALID, "must begin with the name of a program");
         if (count == COMMAND_ARGS_MAX)
             return err_set(r->err, E_INVALID, "must have at most %d parts", COMMAND_ARGS_MAX);
         *size += text.size + 1;
-        json_add_comma(out);
-        json_add_string(out, text);
+        jtext_add_comma(out);
+        jtext_add_string(out, text);
     }
     r->fault_at = NULL;
     buf_add_char(out, ']');
@@ -90,25 +90,25 @@ static enum err_code add_command(struct object_read *r, struct slice value, size
 {
     struct quote quote;
 
-    switch (json_type_of(value)) {
-    case JSON_T_STRING: {
-        struct slice text = json_text(value, r->arena);
+    switch (jtext_type_of(value)) {
+    case JTEXT_STRING: {
+        struct slice text = jtext_text(value, r->arena);
 
         *size = text.size;
-        json_add_string(out, text);
+        jtext_add_string(out, text);
         return check_script(r, text);
     }
-    case JSON_T_ARRAY: return add_arguments(r, value, size, out);
-    case JSON_T_NULL:
-    case JSON_T_FALSE:
-    case JSON_T_TRUE:
-    case JSON_T_INT:
-    case JSON_T_REAL:
-    case JSON_T_OBJECT: break;
+    case JTEXT_ARRAY: return add_arguments(r, value, size, out);
+    case JTEXT_NULL:
+    case JTEXT_FALSE:
+    case JTEXT_TRUE:
+    case JTEXT_INT:
+    case JTEXT_REAL:
+    case JTEXT_OBJECT: break;
     }
     return err_set(r->err, E_INVALID, "must be a text or a list of texts, not %s%s",
                    quote_json(&quote, value),
-                   json_type_of(value) == JSON_T_OBJECT ? " (put it in quotes)" : "");
+                   jtext_type_of(value) == JTEXT_OBJECT ? " (put it in quotes)" : "");
 }
 
 /* What is wrong with the command's names, as an error or as a note. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/state.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
@@ -19,9 +19,9 @@ static enum err_code read_job(struct object_read *r, const struct field *f, stru
     struct quote quote;
 
     (void)f;
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "the id of a job, or the 'ref' of one of the same array", value);
-    struct slice text = json_text(value, r->arena);
+    struct slice text = jtext_text(value, r->arena);
 
     if (text.size == 0 || text.size > REF_MAX)
         return err_set(r->err, E_INVALID, "%s is neither the id of a job nor a 'ref'",
@@ -39,18 +39,18 @@ static enum err_code read_signal(struct object_read *r, const struct field *f, s
     struct after_cond *cond = r->to;
 
     (void)f;
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "the name of a signal", value);
     cond->kind = AFTER_SIGNAL;
-    cond->signal = arena_copy(r->arena, json_text(value, r->arena));
+    cond->signal = arena_copy(r->arena, jtext_text(value, r->arena));
     return dest_name_check("signal", cond->signal, r->err);
 }
 
 static enum err_code read_step(struct object_read *r, const struct field *f, struct slice value)
 {
-    bool number = json_type_of(value) == JSON_T_INT && json_int(value) >= 1 &&
-                  json_int(value) <= STEP_NUMBER_MAX;
-    struct slice text = number ? value : json_text(value, r->arena); /* empty: no text */
+    bool number = jtext_type_of(value) == JTEXT_INT && jtext_int(value) >= 1 &&
+                  jtext_int(value) <= STEP_NUMBER_MAX;
+    struct slice text = number ? value : jtext_text(value, r->arena); /* empty: no text */
 
     (void)f;
     if (text.size == 0 || text.size > STEP_NAME_MAX)
@@ -80,12 +80,12 @@ static const struct field cond_fields[] = {
 static enum err_code check_cond(struct object_read *r, struct slice value)
 {
     struct slice ignored;
-    bool of_job = json_find(value, "job", &ignored);
+    bool of_job = jtext_find(value, "job", &ignored);
 
-    if (of_job == json_find(value, "signal", &ignored))
+    if (of_job == jtext_find(value, "signal", &ignored))
         return err_set(r->err, E_INVALID, "must have one of job and signal");
     for (size_t i = of_job ? OF_JOB : 0; i < (of_job ? OF_EITHER : OF_JOB); i++)
-        if (json_find(value, cond_fields[i].name, &ignored)) {
+        if (jtext_find(value, cond_fields[i].name, &ignored)) {
             r->key = cond_fields[i].name;
             return err_set(r->err, E_INVALID, "is for %s",
                            of_job ? "signals, not for jobs" : "jobs, not for signals");
@@ -107,9 +107,9 @@ static enum err_code read_cond(struct object_read *r, void *to, struct slice val
                                                    .on = AFTER_SUCCESS,
                                                    .count = 1};
     r->to = to;
-    if (json_type_of(value) == JSON_T_STRING)
+    if (jtext_type_of(value) == JTEXT_STRING)
         code = read_job(r, &cond_fields[0], value);
-    else if (json_type_of(value) == JSON_T_OBJECT)
+    else if (jtext_type_of(value) == JTEXT_OBJECT)
         code = object_read(r, &after_object, value);
     else
         code = object_must_be(r, "the id of a job, or {job: …} or {signal: …}", value);
@@ -141,16 +141,16 @@ void after_cond_json(const struct after_cond *cond, int64_t job, int step_number
     buf_add_char(out, '{');
     switch (cond->kind) {
     case AFTER_JOB:
-        json_put_string(out, "job", slice_of(id_format(job, id)));
+        jtext_put_string(out, "job", slice_of(id_format(job, id)));
         if (step_number > 0)
-            json_put_int(out, "step", step_number);
-        json_put_string(out, "on", slice_of(on_names[cond->on]));
+            jtext_put_int(out, "step", step_number);
+        jtext_put_string(out, "on", slice_of(on_names[cond->on]));
         break;
     case AFTER_SIGNAL:
-        json_put_string(out, "signal", cond->signal);
-        json_put_int(out, "count", cond->count);
+        jtext_put_string(out, "signal", cond->signal);
+        jtext_put_int(out, "count", cond->count);
         if (cond->take)
-            json_put_bool(out, "take", true);
+            jtext_put_bool(out, "take", true);
         break;
     }
     buf_add_char(out, '}');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/route/dest.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
@@ -57,11 +57,11 @@ static enum err_code read_name(struct object_read *r, enum dest_kind kind, struc
 {
     struct quote quote;
 
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return err_set(r->err, E_INVALID, "must be the name of a %s, not %s", kind_names[kind],
                        quote_json(&quote, value));
     d->kind = kind;
-    d->name = arena_copy(r->arena, json_text(value, r->arena));
+    d->name = arena_copy(r->arena, jtext_text(value, r->arena));
     return dest_name_check(kind_names[kind], d->name, r->err);
 }
 
@@ -119,9 +119,9 @@ static enum err_code read_dest(struct object_read *r, void *to, struct slice val
     void *outer = r->to;
     enum err_code code;
 
-    if (json_type_of(value) == JSON_T_STRING) {
+    if (jtext_type_of(value) == JTEXT_STRING) {
         code = read_name(r, DEST_QUEUE, value, &d.dest);
-    } else if (json_type_of(value) == JSON_T_OBJECT) {
+    } else if (jtext_type_of(value) == JTEXT_OBJECT) {
         r->to = &d;
         code = object_read(r, &dest_object, value);
         r->to = outer;
@@ -169,11 +169,11 @@ bool dest_list_is_sound(const struct dest_list *list)
 static void add_dest(const struct dest *d, struct buf *out)
 {
     buf_add_char(out, '{');
-    json_put_string(out, kind_names[d->kind], d->name);
+    jtext_put_string(out, kind_names[d->kind], d->name);
     if (d->params.size > 0)
-        json_put_raw(out, "params", d->params);
+        jtext_put_raw(out, "params", d->params);
     if (d->kind == DEST_SIGNAL && d->count != 1)
-        json_put_int(out, "count", d->count);
+        jtext_put_int(out, "count", d->count);
     buf_add_char(out, '}');
 }
 

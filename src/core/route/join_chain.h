@@ -22,7 +22,7 @@ struct join_node {
     int deep;          /* so many joins follow one another from here on; 0: not known yet */
 };
 
-/* E_INVALID: "join 'x' leads back to itself by joins alone", or too many follow one another; *ret_bad is then the
- * join that is named. */
+/* E_INVALID: "join 'x' leads back to itself by joins alone", or too many follow one another;
+ * *ret_bad is then the join that is named. */
 MUST_CHECK enum err_code join_chain_check(struct join_node *nodes, size_t n, size_t *ret_bad,
                                           struct err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/route/join_def.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 
 enum { KEY_TEMPLATE_MAX = 4096 };
@@ -70,9 +70,9 @@ enum err_code join_def_canonical(struct slice json, struct buf *out, struct err 
         return err->code;
     buf_add_char(out, '{');
     if (def.key_text.size > 0)
-        json_put_string(out, "key", def.key_text);
-    json_put_int(out, "count", def.count);
-    json_add_key(out, "then");
+        jtext_put_string(out, "key", def.key_text);
+    jtext_put_int(out, "count", def.count);
+    jtext_add_key(out, "then");
     dest_list_json(&def.then, out);
     buf_add_char(out, '}');
     if (out->overflowed)

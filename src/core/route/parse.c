@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
@@ -29,7 +29,7 @@ static enum err_code check_queue(struct object_read *r, const struct field *f, s
 static enum err_code read_queue_value(struct object_read *r, const struct field *f,
                                       struct slice value)
 {
-    if (r->key == f->other && json_type_of(value) != JSON_T_STRING)
+    if (r->key == f->other && jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "a text, which is run by sh -c", value);
     return queue_def_value(r, f->name, value, (struct slice *)(void *)((char *)r->to + f->offset));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "core/route/routing.h"
 
@@ -43,9 +43,9 @@ static enum err_code check_entry(struct object_read *r, struct slice value)
 const struct object record_object = {
     .what = "an entry", .schema = "StepStatus", OBJECT_FIELDS(entry_fields), .check = check_entry};
 
-enum err_code route_progress_parse(struct slice json, const struct routing *routing, struct arena *arena,
-                                   struct route_status **ret_entries, size_t *ret_n,
-                                   struct err *err)
+enum err_code route_progress_parse(struct slice json, const struct routing *routing,
+                                   struct arena *arena, struct route_status **ret_entries,
+                                   size_t *ret_n, struct err *err)
 {
     static const struct object_list how = {.what = "entries",
                                            .size = sizeof(struct route_status),
@@ -54,7 +54,7 @@ enum err_code route_progress_parse(struct slice json, const struct routing *rout
     struct object_read r = {
         .arena = arena, .err = err, .key = "progress", .copies = true, .with = routing};
 
-    if (routing->n_steps == 0 && json_count_items(json) > 0)
+    if (routing->n_steps == 0 && jtext_count_items(json) > 0)
         return err_set(err, E_INVALID, "progress: is the record of steps, and the job has none");
     if (object_read_list(&r, &how, json, ret_entries, ret_n) != E_OK)
         return object_blame(&r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "core/job/job.h"
 #include "core/object/quote.h"
@@ -205,8 +205,8 @@ static void add_retry(struct slice over, struct slice under, struct buf *out)
         const char *name = retry_object.fields[i].name;
         struct slice value;
 
-        if (json_find(over, name, &value) || json_find(under, name, &value))
-            json_put_raw(out, name, value);
+        if (jtext_find(over, name, &value) || jtext_find(under, name, &value))
+            jtext_put_raw(out, name, value);
     }
     buf_add_char(out, '}');
 }
@@ -228,13 +228,14 @@ struct slice route_options(const struct routing *routing, const struct route_ste
     buf_add_char(&out, '{');
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         struct slice jobs;
-        bool given = routing->options.size > 0 && json_find(routing->options, parts[i].name, &jobs);
+        bool given = routing->options.size > 0 &&
+                     jtext_find(routing->options, parts[i].name, &jobs);
 
-        if (given && parts[i].own.size > 0 && json_type_of(jobs) == JSON_T_OBJECT) {
-            json_add_key(&out, parts[i].name);
+        if (given && parts[i].own.size > 0 && jtext_type_of(jobs) == JTEXT_OBJECT) {
+            jtext_add_key(&out, parts[i].name);
             add_retry(parts[i].own, jobs, &out);
         } else if (given || parts[i].own.size > 0) {
-            json_put_raw(&out, parts[i].name, parts[i].own.size > 0 ? parts[i].own : jobs);
+            jtext_put_raw(&out, parts[i].name, parts[i].own.size > 0 ? parts[i].own : jobs);
         }
     }
     buf_add_char(&out, '}');

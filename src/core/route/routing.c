@@ -2,7 +2,7 @@
 #include "core/route/routing.h"
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 /* Steps and conditions are bounded where they come in: this is only what cannot be. */
 #define ROUTING_BYTES_MAX ((size_t)256 << 20)
@@ -35,20 +35,20 @@ static void read_step_member(struct slice name, struct slice value, struct arena
                              struct route_step *step)
 {
     for (size_t i = 0; i < ARRAY_LEN(raw_of_step); i++)
-        if (json_key_is(name, raw_of_step[i].name)) {
+        if (jtext_key_is(name, raw_of_step[i].name)) {
             *(struct slice *)(void *)((char *)step + raw_of_step[i].offset) = value;
             return;
         }
-    if (json_key_is(name, "number"))
-        step->number = (int)json_int(value);
-    else if (json_key_is(name, "name"))
-        step->name = json_text(value, arena);
-    else if (json_key_is(name, "queue"))
-        step->queue = json_text(value, arena);
-    else if (json_key_is(name, "on_error"))
-        step->on_error = json_key_is(value, "continue") ? STEP_CONTINUE : STEP_STOP;
-    else if (json_key_is(name, "final"))
-        step->final = json_type_of(value) == JSON_T_TRUE;
+    if (jtext_key_is(name, "number"))
+        step->number = (int)jtext_int(value);
+    else if (jtext_key_is(name, "name"))
+        step->name = jtext_text(value, arena);
+    else if (jtext_key_is(name, "queue"))
+        step->queue = jtext_text(value, arena);
+    else if (jtext_key_is(name, "on_error"))
+        step->on_error = jtext_key_is(value, "continue") ? STEP_CONTINUE : STEP_STOP;
+    else if (jtext_key_is(name, "final"))
+        step->final = jtext_type_of(value) == JTEXT_TRUE;
 }
 
 static void read_steps(struct slice array, struct arena *arena, struct routing *routing)
@@ -57,9 +57,10 @@ static void read_steps(struct slice array, struct arena *arena, struct routing *
     struct slice name;
     struct slice value;
 
-    routing->steps = arena_array(arena, json_count_items(array) + 1, sizeof(*routing->steps));
-    for (struct json_iter it = json_items(array); json_next_item(&it, &object); routing->n_steps++)
-        for (struct json_iter m = json_members(object); json_next_member(&m, &name, &value);)
+    routing->steps = arena_array(arena, jtext_count_items(array) + 1, sizeof(*routing->steps));
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &object);
+         routing->n_steps++)
+        for (struct jtext_iter m = jtext_members(object); jtext_next_member(&m, &name, &value);)
             read_step_member(name, value, arena, &routing->steps[routing->n_steps]);
 }
 
@@ -67,29 +68,29 @@ static void read_skip(struct slice array, struct arena *arena, struct routing *r
 {
     struct slice number;
 
-    routing->skip = arena_array(arena, json_count_items(array) + 1, sizeof(*routing->skip));
-    for (struct json_iter it = json_items(array); json_next_item(&it, &number);)
-        routing->skip[routing->n_skip++] = (int)json_int(number);
+    routing->skip = arena_array(arena, jtext_count_items(array) + 1, sizeof(*routing->skip));
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &number);)
+        routing->skip[routing->n_skip++] = (int)jtext_int(number);
 }
 
 static void read_member(struct slice name, struct slice value, struct arena *arena,
                         struct routing *routing)
 {
     for (size_t i = 0; i < ARRAY_LEN(raw_of_routing); i++)
-        if (json_key_is(name, raw_of_routing[i].name)) {
+        if (jtext_key_is(name, raw_of_routing[i].name)) {
             *(struct slice *)(void *)((char *)routing + raw_of_routing[i].offset) = value;
             return;
         }
-    if (json_key_is(name, "steps"))
+    if (jtext_key_is(name, "steps"))
         read_steps(value, arena, routing);
-    else if (json_key_is(name, "skip"))
+    else if (jtext_key_is(name, "skip"))
         read_skip(value, arena, routing);
-    else if (json_key_is(name, "parent"))
-        (void)id_parse(json_text(value, arena), &routing->parent); /* none, in a damaged store */
-    else if (json_key_is(name, "depth"))
-        routing->depth = (int)json_int(value);
-    else if (json_key_is(name, "topic"))
-        routing->topic = json_text(value, arena);
+    else if (jtext_key_is(name, "parent"))
+        (void)id_parse(jtext_text(value, arena), &routing->parent); /* none, in a damaged store */
+    else if (jtext_key_is(name, "depth"))
+        routing->depth = (int)jtext_int(value);
+    else if (jtext_key_is(name, "topic"))
+        routing->topic = jtext_text(value, arena);
 }
 
 void routing_parse(struct slice json, struct arena *arena, struct routing *ret_routing)
@@ -99,7 +100,7 @@ void routing_parse(struct slice json, struct arena *arena, struct routing *ret_r
     struct slice value;
 
     if (json.size > 0)
-        for (struct json_iter it = json_members(json); json_next_member(&it, &name, &value);)
+        for (struct jtext_iter it = jtext_members(json); jtext_next_member(&it, &name, &value);)
             read_member(name, value, arena, &routing);
     *ret_routing = routing;
 }
@@ -122,25 +123,25 @@ bool routing_is_followed(const struct routing *routing)
 static void put_given(struct buf *out, const char *name, struct slice json)
 {
     if (json.size > 0)
-        json_put_raw(out, name, json);
+        jtext_put_raw(out, name, json);
 }
 
 static void add_step(const struct route_step *step, struct buf *out)
 {
-    json_add_comma(out);
+    jtext_add_comma(out);
     buf_add_char(out, '{');
-    json_put_int(out, "number", step->number);
-    json_put_string(out, "name", step->name);
-    json_put_string(out, "queue", step->queue);
+    jtext_put_int(out, "number", step->number);
+    jtext_put_string(out, "name", step->name);
+    jtext_put_string(out, "queue", step->queue);
     put_given(out, "command", step->command);
     put_given(out, "params", step->params);
     put_given(out, "timeout", step->timeout);
     put_given(out, "retry", step->retry);
     put_given(out, "limits", step->limits);
     if (step->on_error == STEP_CONTINUE)
-        json_put_string(out, "on_error", SLICE("continue"));
+        jtext_put_string(out, "on_error", SLICE("continue"));
     if (step->final)
-        json_put_bool(out, "final", true);
+        jtext_put_bool(out, "final", true);
     put_given(out, "on_success", step->on_success);
     put_given(out, "on_failure", step->on_failure);
     buf_add_char(out, '}');
@@ -150,7 +151,7 @@ static void add_steps(const struct routing *routing, struct buf *out)
 {
     if (routing->n_steps == 0)
         return;
-    json_add_key(out, "steps");
+    jtext_add_key(out, "steps");
     buf_add_char(out, '[');
     for (size_t i = 0; i < routing->n_steps; i++)
         add_step(&routing->steps[i], out);
@@ -161,10 +162,10 @@ static void add_skip(const struct routing *routing, struct buf *out)
 {
     if (routing->n_skip == 0)
         return;
-    json_add_key(out, "skip");
+    jtext_add_key(out, "skip");
     buf_add_char(out, '[');
     for (size_t i = 0; i < routing->n_skip; i++) {
-        json_add_comma(out);
+        jtext_add_comma(out);
         buf_add_int(out, routing->skip[i]);
     }
     buf_add_char(out, ']');
@@ -175,11 +176,11 @@ static void add_origin(const struct routing *routing, struct buf *out)
     char id[ID_TEXT_SIZE];
 
     if (routing->parent != 0)
-        json_put_string(out, "parent", slice_of(id_format(routing->parent, id)));
+        jtext_put_string(out, "parent", slice_of(id_format(routing->parent, id)));
     if (routing->depth > 0)
-        json_put_int(out, "depth", routing->depth);
+        jtext_put_int(out, "depth", routing->depth);
     if (routing->topic.size > 0)
-        json_put_string(out, "topic", routing->topic);
+        jtext_put_string(out, "topic", routing->topic);
 }
 
 struct slice routing_format(const struct routing *routing, struct arena *arena)

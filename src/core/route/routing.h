@@ -1,8 +1,8 @@
 /*
  * A job's routing: its route, where its end leads, what it waits for and where it came from.
  *
- * Most jobs have none.  It is made when the job is made, kept as canonical JSON beside what the job carries, and
- * changes only when steps are added:
+ * Most jobs have none.  It is made when the job is made, kept as canonical JSON beside what the job
+ * carries, and changes only when steps are added:
  *
  *   {"steps":[{"number":1,"name":"extract","queue":"shelf","command":…,"params":{…},"timeout":…,"retry":{…},
  *              "limits":{…},"on_error":"continue","final":true,"on_success":[…],"on_failure":[…]}],
@@ -10,8 +10,8 @@
  *    "after":[{"job":"ID","step":4,"on":"success"},{"signal":"NAME","count":10,"take":true}],
  *    "changed":{"date":7},"parent":"ID","depth":3,"topic":"NAME"}
  *
- * Which step a job is at, and whether its route has failed, stands in its row (struct job).  The rules here are
- * pure: they say what comes next.
+ * Which step a job is at, and whether its route has failed, stands in its row (struct job).  The
+ * rules here are pure: they say what comes next.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -86,8 +86,9 @@ extern const struct object step_object;
 extern const struct object record_object;
 extern const struct object after_object; /* a condition that is not only a job */
 
-/* Steps of a new job, or some that are added (`after_number` is the highest number in use, 0 for none): a list, or
- * one step.  Understands seed 000's names too.  E_INVALID: "steps[6].queue: …". */
+/* Steps of a new job, or some that are added (`after_number` is the highest number in use, 0 for
+ * none): a list, or one step.  Understands seed 000's names too.  E_INVALID: "steps[6].queue:
+ * …". */
 MUST_CHECK enum err_code route_steps_parse(struct slice json, int after_number, struct arena *arena,
                                            struct route_step **ret_steps, size_t *ret_n,
                                            struct err *err);
@@ -109,7 +110,8 @@ MUST_CHECK enum err_code route_progress_parse(struct slice json, const struct ro
                                               struct route_status **ret_entries, size_t *ret_n,
                                               struct err *err);
 
-/* Notes in the routing which steps have a status in the record that the job is handed in with: they are not run. */
+/* Notes in the routing which steps have a status in the record that the job is handed in with: they
+ * are not run. */
 void route_skip(struct routing *routing, const struct route_status *entries, size_t n,
                 struct arena *arena);
 
@@ -134,13 +136,13 @@ MUST_CHECK enum err_code route_select(const struct routing *routing, struct slic
 /* The place where the final steps at the end begin: what is added stands before them. */
 size_t route_end_of_work(const struct routing *routing);
 
-/* Adds steps to the route of a job that is at step `at`: before the final ones at its end.  E_INVALID: the route has
- * come to its final steps, or becomes too long. */
+/* Adds steps to the route of a job that is at step `at`: before the final ones at its end.
+ *  E_INVALID: the route has come to its final steps, or becomes too long. */
 MUST_CHECK enum err_code route_add(struct routing *routing, int at, struct slice steps,
                                    struct arena *arena, struct err *err);
 
-/* The options in force at a step: its own timeout, retry (key by key) and command over the job's.  Empty when
- * there are none. */
+/* The options in force at a step: its own timeout, retry (key by key) and command over the job's.
+ *  Empty when there are none. */
 struct slice route_options(const struct routing *routing, const struct route_step *step,
                            struct arena *arena);
 
@@ -160,16 +162,17 @@ struct after_cond {
     bool take;     /* SIGNAL: the level is used up by the release */
 };
 
-/* `after` as it came: one condition or a list of them.  Where refs may be used, a text that is no id is one.
- * E_INVALID: "after[3].on: …". */
+/* `after` as it came: one condition or a list of them.  Where refs may be used, a text that is no
+ * id is one. E_INVALID: "after[3].on: …". */
 MUST_CHECK enum err_code after_parse(struct slice json, struct arena *arena,
                                      struct after_cond **ret_conds, size_t *ret_n, struct err *err);
 
-/* As it is kept and shown: ids instead of refs, numbers instead of names of steps (`step_number`, 0: none). */
+/* As it is kept and shown: ids instead of refs, numbers instead of names of steps (`step_number`,
+ * 0: none). */
 void after_cond_json(const struct after_cond *cond, int64_t job, int step_number, struct buf *out);
 
 enum after_verdict { AFTER_OPEN, AFTER_HOLDS, AFTER_NEVER };
 
-/* What the end of a job, or of one of its steps, means for a condition on it.  `state` is a state that ended
- * (for a step JOB_DONE or JOB_FAILED), JOB_NONE when the job is gone. */
+/* What the end of a job, or of one of its steps, means for a condition on it.  `state` is a state
+ * that ended (for a step JOB_DONE or JOB_FAILED), JOB_NONE when the job is gone. */
 enum after_verdict after_judge_end(enum after_on on, int state);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "cli/request/program_find.h"
 #include "core/program/template.h"
@@ -111,7 +111,7 @@ static enum err_code check_template(const struct each_command *c, struct err *er
     struct template_fault fault;
 
     each_command_add_template(c, c->lines, &json);
-    if (json_check(buf_slice(&json), &text, err) != E_OK)
+    if (jtext_check(buf_slice(&json), &text, err) != E_OK)
         return err->code;
     if (template_command_parse(text, &arena, &command, &fault, err) == E_OK)
         return E_OK;
@@ -237,7 +237,7 @@ static enum err_code add_name(void *ctx, const struct placeholder *p, struct err
 static void add_spread(struct buf *out, enum each_part part, size_t n_lines)
 {
     for (size_t line = 1; line <= n_lines; line++) {
-        json_add_comma(out);
+        jtext_add_comma(out);
         buf_add_str(out, "\"{");
         add_param_name(out, part, line);
         buf_add_str(out, "}\"");
@@ -260,8 +260,8 @@ void each_command_add_template(const struct each_command *c, size_t n_lines, str
         enum err_code code = each_word_walk(c, c->words[i], &parts, &err);
 
         ASSERT(code == E_OK);
-        json_add_comma(out);
-        json_add_string(out, buf_slice(&word.text));
+        jtext_add_comma(out);
+        jtext_add_string(out, buf_slice(&word.text));
     }
     if (c->appends && c->lines > 1)
         add_spread(out, EACH_LINE, n_lines);
@@ -319,7 +319,7 @@ static enum err_code add_columns(const struct each_command *c, struct slice line
                            "has a column that is not UTF-8: --colsep cuts through "
                            "a character");
         buf_addf(out, ",\"c%d\":", i + 1);
-        json_add_string(out, columns[i]);
+        jtext_add_string(out, columns[i]);
     }
     return E_OK;
 }
@@ -332,7 +332,7 @@ static void add_part(const struct each_command *c, enum each_part part,
         buf_add_str(out, ",\"");
         add_param_name(out, part, c->lines > 1 ? i + 1 : 0);
         buf_add_str(out, "\":");
-        json_add_string(out, each_path_part(part, item->lines[i]));
+        jtext_add_string(out, each_path_part(part, item->lines[i]));
     }
 }
 
@@ -343,7 +343,7 @@ static void add_shown_line(const struct each_item *item, struct buf *out)
 
     buf_add_str(out, "{\"line\":");
     if (item->n_lines == 1) {
-        json_add_string(out, item->lines[0]);
+        jtext_add_string(out, item->lines[0]);
         return;
     }
     for (size_t i = 0; i < item->n_lines; i++) {
@@ -351,7 +351,7 @@ static void add_shown_line(const struct each_item *item, struct buf *out)
             buf_add_char(&all, '\n');
         buf_add_slice(&all, item->lines[i]);
     }
-    json_add_string(out, buf_slice(&all));
+    jtext_add_string(out, buf_slice(&all));
 }
 
 enum err_code each_command_add_params(const struct each_command *c, const struct each_item *item,
@@ -366,7 +366,7 @@ enum err_code each_command_add_params(const struct each_command *c, const struct
         if ((parts & 1U << part) != 0 && (part != EACH_LINE || c->lines > 1))
             add_part(c, part, item, out);
     if ((parts & 1U << EACH_NUMBER) != 0)
-        json_put_int(out, each_placeholders[EACH_NUMBER].param, item->number);
+        jtext_put_int(out, each_placeholders[EACH_NUMBER].param, item->number);
     if (c->columns != 0 && add_columns(c, item->lines[0], out, err) != E_OK)
         return err->code;
     buf_add_char(out, '}');

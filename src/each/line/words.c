@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "cli/view/command_text.h"
 #include "cli/view/screen.h"
@@ -36,15 +36,15 @@ static void add_json_word(void *ctx, struct slice word)
 {
     struct buf *out = ctx;
 
-    json_add_comma(out);
+    jtext_add_comma(out);
     if (utf8_valid(word)) {
-        json_add_string(out, word);
+        jtext_add_string(out, word);
         return;
     }
     CLEANUP(buf) struct buf shown = BUF_INIT(word.size * 4);
 
     clean_text(&shown, word);
-    json_add_string(out, buf_slice(&shown));
+    jtext_add_string(out, buf_slice(&shown));
 }
 
 enum err_code each_add_words(const struct each_command *c, const struct each_item *item,
@@ -86,7 +86,7 @@ enum err_code each_add_encoded(const struct each_command *c, const struct each_i
                                struct buf *out, struct err *err)
 {
     buf_add_str(out, "[\"sh\",\"-c\",");
-    json_add_string(out, SLICE(DECODER));
+    jtext_add_string(out, SLICE(DECODER));
     buf_add_str(out, ",\"sh\"");
     if (each_command_fill(c, item, add_encoded_word, out, err) != E_OK)
         return err->code;

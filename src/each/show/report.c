@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/slice.h"
 #include "cli/view/command_text.h"
 #include "each/each.h"
@@ -132,7 +132,7 @@ static enum err_code show_json(struct client *c, const struct each_failure *f, s
 
     snprintf(path, sizeof(path), "/v1/jobs/%s", f->id);
     if (client_call(c, &request, &job, err) != E_OK ||
-        json_check(buf_slice(&job.text), &object, err) != E_OK)
+        jtext_check(buf_slice(&job.text), &object, err) != E_OK)
         return err->code;
     snprintf(path, sizeof(path), "/v1/jobs/%s/log", f->id);
     if (client_call(c, &request, &log, err) != E_OK)

@@ -1,7 +1,8 @@
 /*
  * Answers: what a batch has decided goes back to those who asked; what may wait, waits.
  *
- * Only after the commit.  Claims wait in the order they came; waits for the end of something in any order.
+ * Only after the commit.  Claims wait in the order they came; waits for the end of something in any
+ * order.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/answer.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "engine/jobs/exchange.h"
+#include "engine/claims/exchange.h"
 #include "engine/queues/instance.h"
 #include "engine/state.h"
 #include "store/jobs/jobs.h"

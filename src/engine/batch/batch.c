@@ -11,9 +11,9 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/phases.h"
+#include "engine/claims/claim.h"
 #include "engine/followups/spread.h"
 #include "engine/followups/topic.h"
-#include "engine/jobs/claim.h"
 #include "engine/jobs/keys.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
@@ -128,8 +128,8 @@ enum err_code batch_reload(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* Nothing of the batch happened: what memory took from it is read again from the store, now or, if that
- * fails too, before the next batch. */
+/* Nothing of the batch happened: what memory took from it is read again from the store, now or, if
+ * that fails too, before the next batch. */
 static void undo_batch(struct engine *e)
 {
     struct err err = ERR_INIT;
@@ -211,9 +211,10 @@ static enum err_code try_one(struct engine *e, struct op *op, struct err *err)
     return err->code;
 }
 
-/* The batch failed twice, or another server holds what it needs and may do so for long: each op for itself, so that
- * none can spoil the others.  A row that was damaged and asked for is the matter of its op alone.  Together they wait for locks for hardly more than SHORT_MS * SHORT_TIMES.  What the
- * engine does by itself rests meanwhile. */
+/* The batch failed twice, or another server holds what it needs and may do so for long: each op for
+ * itself, so that none can spoil the others.  A row that was damaged and asked for is the matter of
+ * its op alone.  Together they wait for locks for hardly more than SHORT_MS * SHORT_TIMES.  What
+ * the engine does by itself rests meanwhile. */
 static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const struct err *why)
 {
     int refused = 0;

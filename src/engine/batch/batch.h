@@ -18,10 +18,10 @@
 #include "core/job/attempt.h"
 #include "core/job/job.h"
 #include "engine/batch/counts.h"
+#include "engine/claims/claims.h"
 #include "engine/engine.h"
 #include "engine/followups/followups.h"
 #include "engine/jobs/cancels.h"
-#include "engine/jobs/claims.h"
 #include "engine/jobs/keys.h"
 
 struct engine;

@@ -1,12 +1,13 @@
 /*
  * What the engine makes of clocks that are set, and of times in which it could not run.
  *
- * Delays and the pauses of retries are lengths: what is due by one moves with the wall clock (clocks_settle).  On a
- * shared store, where every server sees the step, none waits longer than its length from then on.  Instants that
- * people gave stay as they are.
+ * Delays and the pauses of retries are lengths: what is due by one moves with the wall clock
+ * (clocks_settle).  On a shared store, where every server sees the step, none waits longer than its
+ * length from then on.  Instants that people gave stay as they are.
  *
- * Leases go by a clock of their own, engine_lease_at: the steady one, and on a shared store the database's, which all
- * servers can compare with.  That one may be set: all leases get a full period then, as after a pause.
+ * Leases go by a clock of their own, engine_lease_at: the steady one, and on a shared store the
+ * database's, which all servers can compare with.  That one may be set: all leases get a full
+ * period then, as after a pause.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/clocks.h"
@@ -31,8 +32,8 @@ int64_t engine_lease_at(const struct engine *e)
     return goes_by_store(e) ? e->now.wall_at : e->now.steady_at;
 }
 
-/* An outage counts for leases of up to four times its length: others can have been renewed around it.  Otherwise a disk
- * that is slow now and then would keep all leases for ever. */
+/* An outage counts for leases of up to four times its length: others can have been renewed around
+ * it.  Otherwise a disk that is slow now and then would keep all leases for ever. */
 static void note_outage(struct engine *e, int64_t us)
 {
     int64_t size_us = OUTAGE_LEAST_US;

@@ -1,15 +1,15 @@
 /*
  * Effects: what a change of a job means for counts, ready lists and those who listen.
  *
- * effects_move is called within the transaction and changes only what undo_batch takes back; effects_apply
- * comes after the commit.
+ * effects_move is called within the transaction and changes only what undo_batch takes back;
+ * effects_apply comes after the commit.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/effects.h"
 
 #include "engine/batch/counts.h"
 #include "engine/batch/retention.h"
-#include "engine/jobs/ready.h"
+#include "engine/claims/ready.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 #include "store/jobs/ready.h"

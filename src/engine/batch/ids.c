@@ -1,10 +1,10 @@
 /*
  * Ids: where they begin at start, and the clock they are made by (base/id_clock.h).
  *
- * A clock that is far ahead of the store's mark is refused until somebody says that it is right.  A mark that is far
- * ahead of the clock is kept to, with a warning; whoever says that the clock is right has ids begin at it again, above
- * all that exist up to a year from now.  Those of the wrong clock stay and sort as the newest; should ids
- * ever come near them, the engine hands out no more.
+ * A clock that is far ahead of the store's mark is refused until somebody says that it is right.  A
+ * mark that is far ahead of the clock is kept to, with a warning; whoever says that the clock is
+ * right has ids begin at it again, above all that exist up to a year from now.  Those of the wrong
+ * clock stay and sort as the newest; should ids ever come near them, the engine hands out no more.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/ids.h"

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "engine/jobs/exchange.h"
+#include "engine/claims/exchange.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
 #include "store/jobs/jobs.h"

@@ -2,11 +2,11 @@
 #include "engine/batch/phases.h"
 
 #include "engine/batch/transaction.h"
+#include "engine/claims/claim.h"
+#include "engine/claims/exchange.h"
 #include "engine/followups/join.h"
 #include "engine/followups/signal.h"
 #include "engine/followups/topic.h"
-#include "engine/jobs/claim.h"
-#include "engine/jobs/exchange.h"
 #include "engine/jobs/job_action.h"
 #include "engine/jobs/keys.h"
 #include "engine/jobs/log.h"

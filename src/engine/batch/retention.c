@@ -134,7 +134,8 @@ static enum err_code remove_ending(struct engine *e, const struct ending *ending
     return store_ending_remove(e->store, ending->id, err);
 }
 
-/* Removes what is too old in one queue and state; *next_at becomes the instant the next one will be. */
+/* Removes what is too old in one queue and state; *next_at becomes the instant the next one will
+ * be. */
 static enum err_code retain_state(struct engine *e, struct queue *q, enum job_state state,
                                   size_t *room, int64_t *next_at, struct err *err)
 {

@@ -68,8 +68,8 @@ struct look {
     int64_t next_at; /* the earliest end of their leases */
 };
 
-/* While the store failed, or we were stopped, nobody could renew a lease.  A lease never ends later than a period
- * from now: then its end is of a clock that was set back since. */
+/* While the store failed, or we were stopped, nobody could renew a lease.  A lease never ends later
+ * than a period from now: then its end is of a clock that was set back since. */
 static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
                          const struct job *j)
 {
@@ -82,8 +82,8 @@ static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
     return is_sound && until_at > grace_at ? until_at : grace_at;
 }
 
-/* A worker that runs programs and let a lease run out may be stopped while its claim waits: what it lost must
- * not go back to it, to be lost again.  One that is there asks anew. */
+/* A worker that runs programs and let a lease run out may be stopped while its claim waits: what it
+ * lost must not go back to it, to be lost again.  One that is there asks anew. */
 static void send_back_claims(struct engine *e, int64_t worker)
 {
     if (worker == 0)

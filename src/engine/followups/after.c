@@ -1,8 +1,8 @@
 /*
  * After: what a new job waits for is judged, and written down as far as it does not hold yet.
  *
- * An array is judged as a whole, in time that grows with the number of its conditions alone: refs by a table, ids by
- * one look into the store, circles by one walk.
+ * An array is judged as a whole, in time that grows with the number of its conditions alone: refs
+ * by a table, ids by one look into the store, circles by one walk.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/after.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "engine/batch/names.h"
 #include "engine/followups/after_targets.h"
@@ -213,7 +213,7 @@ static struct slice format(const struct judging *g, size_t i)
 
     buf_add_char(&b, '[');
     for (size_t k = 0; k < item->n_after; k++) {
-        json_add_comma(&b);
+        jtext_add_comma(&b);
         after_cond_json(&item->after[k], g->targets[i][k].id, g->targets[i][k].step, &b);
     }
     buf_add_char(&b, ']');

@@ -36,8 +36,8 @@ struct after_plan {
 };
 
 /* Judges the conditions of an array's items before any is made: `plans` have their ids already, and
- * those that others of the array wait for become `awaited`.  A refusal (unknown id or ref, a circle,
- * no such step) goes into the plan.  *ret has n entries, zeros where an item has none. */
+ * those that others of the array wait for become `awaited`.  A refusal (unknown id or ref, a
+ * circle, no such step) goes into the plan.  *ret has n entries, zeros where an item has none. */
 MUST_CHECK enum err_code after_judge(struct engine *e, const struct submit_item *items, size_t n,
                                      struct plan *plans, struct after_plan **ret, struct err *err);
 
@@ -77,8 +77,8 @@ static inline void step_ends_cleanup(struct step_ends *s)
     step_ends_deinit(s);
 }
 
-/* An enum job_state that has ended, JOB_NONE when the job is gone, STEP_OPEN, or STEP_UNRUN: the job
- * will not run it. */
+/* An enum job_state that has ended, JOB_NONE when the job is gone, STEP_OPEN, or STEP_UNRUN: the
+ * job will not run it. */
 int step_ends_state(const struct step_ends *s, int step);
 
 /* What that means for a condition on the step. */

@@ -24,13 +24,14 @@ static inline bool plan_is_made(const struct plan *p)
     return !p->known && p->refused.code == E_OK;
 }
 
-/* One for each condition of each item; NULL for items that are not made or wait for nothing.  Refs that nobody has, or
- * two have, are refused in the plan. */
+/* One for each condition of each item; NULL for items that are not made or wait for nothing.  Refs
+ * that nobody has, or two have, are refused in the plan. */
 MUST_CHECK enum err_code after_find_targets(struct engine *e, const struct submit_item *items,
                                             size_t n, struct plan *plans,
                                             struct after_target ***ret, struct err *err);
 
-/* Jobs that wait for each other in a circle would never begin: refuses one item of it, if there is one.  (after_circle.c)
+/* Jobs that wait for each other in a circle would never begin: refuses one item of it, if there is
+ * one.  (after_circle.c)
  */
 void after_refuse_circles(const struct submit_item *items, size_t n, struct plan *plans,
                           struct after_target *const *targets, struct arena *arena);

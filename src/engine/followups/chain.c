@@ -1,17 +1,18 @@
 /*
  * Chains: what a destination is given, and the jobs that come of it.
  *
- * What is made has the params of its cause, the destination's laid over them, then `result` and `cause` (follow.c).  It is
- * made whatever the state of its queue is.  One that cannot be run is made all the same and fails at once, with the
- * reason: it leaves a trace, and is followed as others are, but for those whose cause never ran either, and
- * those beyond the longest chain: a definition that leads to itself comes to an end.
+ * What is made has the params of its cause, the destination's laid over them, then `result` and
+ * `cause` (follow.c).  It is made whatever the state of its queue is.  One that cannot be run is
+ * made all the same and fails at once, with the reason: it leaves a trace, and is followed as
+ * others are, but for those whose cause never ran either, and those beyond the longest chain: a
+ * definition that leads to itself comes to an end.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/chain.h"
 
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "core/object/quote.h"
 #include "engine/batch/effects.h"
@@ -80,8 +81,9 @@ static struct unfit judge(const struct queue *q, const struct chain_source *sour
     return u;
 }
 
-/* It is written with the batch's other jobs, so that those of one cause share their params, and as one that has failed.
- * Its end is noted when it is written: whoever follows it reads it off the store. */
+/* It is written with the batch's other jobs, so that those of one cause share their params, and as
+ * one that has failed. Its end is noted when it is written: whoever follows it reads it off the
+ * store. */
 static enum err_code make_failed(struct engine *e, const struct submit_item *item, struct plan *p,
                                  const struct unfit *u, struct err *err)
 {
@@ -148,11 +150,11 @@ static struct slice lay_over(struct engine *e, struct slice params, struct slice
         return params;
     buf_add_char(&kept, '{');
     for (size_t i = 0; i < ARRAY_LEN(told); i++)
-        if (json_find(params, told[i], &value))
-            json_put_raw(&kept, told[i], value);
+        if (jtext_find(params, told[i], &value))
+            jtext_put_raw(&kept, told[i], value);
     buf_add_char(&kept, '}');
-    json_add_merged(&both, params, over);
-    json_add_merged(&all, buf_slice(&both), buf_slice(&kept));
+    jtext_add_merged(&both, params, over);
+    jtext_add_merged(&all, buf_slice(&both), buf_slice(&kept));
     return arena_copy(&e->batch.arena, buf_slice(&all));
 }
 

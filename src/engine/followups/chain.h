@@ -35,8 +35,8 @@ MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *
                                       const struct chain_source *source, size_t *place,
                                       struct err *err);
 
-/* Makes the job of the plan in its queue, in whatever state that is; one that cannot be run fails at
- * once, with the reason. */
+/* Makes the job of the plan in its queue, in whatever state that is; one that cannot be run fails
+ * at once, with the reason. */
 MUST_CHECK enum err_code chain_make(struct engine *e, const struct chain_source *source,
                                     struct plan *p, struct err *err);
 

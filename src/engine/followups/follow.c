@@ -1,22 +1,22 @@
 /*
  * Where the end of a job or of a step leads.
  *
- * An end is followed by the commit that decides it, destination by destination, as far as belongs into that commit; what is
- * left is a durable row, gone on with by the commits that follow (`follows`).  What the destinations are given is read
- * off the job then: until the row is gone an ended job is neither run again nor removed, and one that goes on with its
- * next step is held.
+ * An end is followed by the commit that decides it, destination by destination, as far as belongs
+ * into that commit; what is left is a durable row, gone on with by the commits that follow
+ * (`follows`).  What the destinations are given is read off the job then: until the row is gone an
+ * ended job is neither run again nor removed, and one that goes on with its next step is held.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/follow.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/claims/ready.h"
 #include "engine/followups/chain.h"
 #include "engine/followups/route.h"
 #include "engine/followups/spread.h"
 #include "engine/jobs/job_end.h"
-#include "engine/jobs/ready.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
 #include "store/jobs/jobs.h"
@@ -92,18 +92,18 @@ static void add_cause(const struct cause *c, struct buf *b)
     int step = c->end->step > 0 ? c->end->step : c->job.failed_step;
 
     buf_add_char(b, '{');
-    json_add_id(b, "id", c->end->job);
+    jtext_add_id(b, "id", c->end->job);
     if (q != NULL)
-        json_put_string(b, "queue", slice_of(q->name));
-    json_put_string(b, "state", slice_of(job_state_name(c->end->state)));
+        jtext_put_string(b, "queue", slice_of(q->name));
+    jtext_put_string(b, "state", slice_of(job_state_name(c->end->state)));
     if (step > 0)
-        json_put_int(b, "step", step);
+        jtext_put_int(b, "step", step);
     if (c->entry.exited)
-        json_put_int(b, "exit", c->entry.exit);
+        jtext_put_int(b, "exit", c->entry.exit);
     if (c->entry.cause != JOB_CAUSE_NONE)
-        json_put_string(b, "cause", slice_of(job_cause_name(c->entry.cause)));
+        jtext_put_string(b, "cause", slice_of(job_cause_name(c->entry.cause)));
     if (c->entry.text.size > 0)
-        json_put_string(b, "text", c->entry.text);
+        jtext_put_string(b, "text", c->entry.text);
     buf_add_char(b, '}');
 }
 
@@ -111,7 +111,7 @@ static void add_cause(const struct cause *c, struct buf *b)
 static bool is_no_result(void *ctx, struct slice key)
 {
     (void)ctx;
-    return !json_key_is(key, "result");
+    return !jtext_key_is(key, "result");
 }
 
 static struct slice told_params(const struct cause *c)
@@ -124,14 +124,14 @@ static struct slice told_params(const struct cause *c)
     CLEANUP(buf) struct buf over = BUF_INIT(PARAMS_MAX);
     CLEANUP(buf) struct buf all = BUF_INIT(PARAMS_MAX);
 
-    json_add_kept(&base, seen, is_no_result, NULL);
+    jtext_add_kept(&base, seen, is_no_result, NULL);
     buf_add_char(&over, '{');
     if (c->result.size > 0)
-        json_put_raw(&over, "result", c->result);
-    json_add_key(&over, "cause");
+        jtext_put_raw(&over, "result", c->result);
+    jtext_add_key(&over, "cause");
     add_cause(c, &over);
     buf_add_char(&over, '}');
-    json_add_merged(&all, buf_slice(&base), buf_slice(&over));
+    jtext_add_merged(&all, buf_slice(&base), buf_slice(&over));
     return arena_copy(&c->e->batch.arena, buf_slice(&all));
 }
 
@@ -177,8 +177,8 @@ static const struct dest *dest_at(const struct cause *c, size_t place)
     return &c->lists[list].items[place];
 }
 
-/* From the place on, as many as there is room for, and one at least: what it took to find out where the end leads may
- * have used up the round trips. */
+/* From the place on, as many as there is room for, and one at least: what it took to find out where
+ * the end leads may have used up the round trips. */
 static enum err_code follow_some(struct cause *c, size_t *place, struct err *err)
 {
     struct engine *e = c->e;
@@ -195,7 +195,8 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
          *place < count_dests(c) && (*place == first || !fanout_is_used_up(e)); (*place)++)
         if (chain_follow_one(e, dest_at(c, *place), &source, err) != E_OK)
             return err->code;
-    /* They are in memory until the commit, wherever they went.  Counted last, so that something is done. */
+    /* They are in memory until the commit, wherever they went.  Counted last, so that something is
+     * done. */
     fanout_use(&e->batch.followups.fanout, 0, source.params.size);
     return E_OK;
 }
@@ -319,9 +320,9 @@ static enum err_code go_on(struct engine *e, struct stored_follow *f, struct err
                                       : close_follow(e, f, err);
 }
 
-/* A job that goes on with its next step is changed when its end has been followed.  Locks on jobs come before those on
- * signals and joins, which this end raises and others of the batch have raised: so it is held first, and passed over if
- * another server has it. */
+/* A job that goes on with its next step is changed when its end has been followed.  Locks on jobs
+ * come before those on signals and joins, which this end raises and others of the batch have
+ * raised: so it is held first, and passed over if another server has it. */
 static enum err_code hold_job(struct engine *e, const struct stored_follow *f, bool *ret_busy,
                               struct err *err)
 {

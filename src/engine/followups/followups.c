@@ -13,9 +13,9 @@
 #include "store/links/links.h"
 #include "store/shared.h"
 
-/* Waits that one commit looks at, besides those of what the batch itself has ended; older releases get at least half
- * as much, whatever the batch brings.  On a shared store each takes some round trips, and what was looked at is held
- * meanwhile: over a slow link they are fewer. */
+/* Waits that one commit looks at, besides those of what the batch itself has ended; older releases
+ * get at least half as much, whatever the batch brings.  On a shared store each takes some round
+ * trips, and what was looked at is held meanwhile: over a slow link they are fewer. */
 enum { FOLLOWUP_ROWS = 1000, FOLLOWUP_ROWS_SHARED = 200, FOLLOWUP_ROWS_MIN = 4 };
 
 #define QUICK_US (2 * US_PER_MS) /* of a round trip: with a slower one rows get fewer */
@@ -50,8 +50,9 @@ void followups_add(struct engine *e, const struct followup_end *end)
         VEC_PUSH(&e->batch.followups.ends, *end);
 }
 
-/* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
- * grows by what that ends in turn, as what cannot be run does as soon as it is written. */
+/* Where an end leads is followed in this very commit; of those who wait for it, as many as there is
+ * room for.  The list grows by what that ends in turn, as what cannot be run does as soon as it is
+ * written. */
 static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err)
 {
     for (size_t i = 0; i < e->batch.followups.ends.count; i++) {
@@ -102,7 +103,8 @@ enum err_code followups_follow(struct engine *e, struct err *err)
 
     if (!has_news(e))
         return E_OK;
-    /* One job for each end is no more than the batch itself has brought; ends of what is made here add nothing. */
+    /* One job for each end is no more than the batch itself has brought; ends of what is made here
+     * add nothing. */
     e->batch.followups.fanout.rows += e->batch.followups.ends.count;
     e->followups.fanout_rounds = store_traffic(e->store).rounds;
     enum err_code code = follow(e, &room, err);
@@ -151,8 +153,8 @@ void fanout_learn(struct engine *e)
                                            fanout_is_full(&e->batch.followups.fanout));
 }
 
-/* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so that neither waits
- * for all of the other. */
+/* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so
+ * that neither waits for all of the other. */
 static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
 {
     static fanout_work_fn *const kinds[] = {spread_work, follow_work};

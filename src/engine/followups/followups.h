@@ -2,10 +2,10 @@
  * Links: what the end of a job or of one of its steps means to others.
  *
  * Whatever ends within a batch is noted (followups_add).  Once all else of the batch is written,
- * followups_settle follows each end: first where it leads (follow.h), then the jobs that wait for it
- * (pending_wakeups.h).  What that ends in turn is followed in the same way, up to the size of a commit; the
- * rest is durable and worked off by the next batches.  So every effect is decided by the commit
- * that caused it, and happens once.
+ * followups_settle follows each end: first where it leads (follow.h), then the jobs that wait for
+ * it (pending_wakeups.h).  What that ends in turn is followed in the same way, up to the size of a
+ * commit; the rest is durable and worked off by the next batches.  So every effect is decided by
+ * the commit that caused it, and happens once.
  *
  * Within the batch's transaction, on the engine's thread.
  */

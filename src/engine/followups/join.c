@@ -1,17 +1,18 @@
 /*
  * Joins: meeting points that lead on once so many have arrived with the same key.
  *
- * What has arrived is a row a key, counted and cleared in the commits that bring the arrivals: the one that completes
- * the number fires.  Destinations beyond what belongs into that commit are a durable row, which keeps what they are given
- * (`spreads`); the commits that follow go on with it.  On a shared store who arrives holds the key.  How often a join has fired is a number of the join as
- * a whole: it is written last.
+ * What has arrived is a row a key, counted and cleared in the commits that bring the arrivals: the
+ * one that completes the number fires.  Destinations beyond what belongs into that commit are a
+ * durable row, which keeps what they are given (`spreads`); the commits that follow go on with it.
+ *  On a shared store who arrives holds the key.  How often a join has fired is a number of the join
+ * as a whole: it is written last.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/join.h"
 
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/route/join_def.h"
 #include "engine/batch/transaction.h"
@@ -65,9 +66,9 @@ static enum err_code fill_key(struct engine *e, const struct join_def *def,
 static void add_arrivals(struct buf *b, struct slice name, const struct stored_arrivals *a)
 {
     buf_add_str(b, "{\"join\":{\"name\":");
-    json_add_string(b, name);
-    json_put_string(b, "key", a->key);
-    json_add_key(b, "jobs");
+    jtext_add_string(b, name);
+    jtext_put_string(b, "key", a->key);
+    jtext_add_key(b, "jobs");
     buf_add_char(b, '[');
     for (size_t i = 0; i < a->n_jobs; i++)
         submit_add_id(b, a->jobs[i]);
@@ -130,8 +131,8 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
     return store_spread_step(e->store, spread, err);
 }
 
-/* The first small firings of a batch are followed at once, however full the commit is: rows that are worked off later
- * would cost more than they. */
+/* The first small firings of a batch are followed at once, however full the commit is: rows that
+ * are worked off later would cost more than they. */
 static bool is_small(const struct engine *e, const struct dest_list *dests, struct slice params)
 {
     return dests->count <= SMALL_DESTS && params.size <= SMALL_BYTES &&
@@ -166,8 +167,8 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     if (store_arrivals_remove(e->store, join->id, a->key, err) != E_OK)
         return err->code;
     add_arrivals(&told, join->name, a);
-    json_add_merged(&params, source->params.size == 0 ? SLICE("{}") : source->params,
-                    buf_slice(&told));
+    jtext_add_merged(&params, source->params.size == 0 ? SLICE("{}") : source->params,
+                     buf_slice(&told));
     own.params = arena_copy(&e->batch.arena, buf_slice(&params));
     return lead_on(e, &def->then, &own, err);
 }
@@ -283,10 +284,10 @@ static enum err_code run_arrive(struct engine *e, struct op *op, struct err *err
     if (op->err.code != E_OK)
         return E_OK;
     buf_add_str(&op->reply, "{\"name\":");
-    json_add_string(&op->reply, op->join.name);
-    json_put_string(&op->reply, "key", arrival.key);
-    json_put_int(&op->reply, "count", arrival.count);
-    json_put_bool(&op->reply, "fired", arrival.fired);
+    jtext_add_string(&op->reply, op->join.name);
+    jtext_put_string(&op->reply, "key", arrival.key);
+    jtext_put_int(&op->reply, "count", arrival.count);
+    jtext_put_bool(&op->reply, "fired", arrival.fired);
     buf_add_char(&op->reply, '}');
     return E_OK;
 }
@@ -332,8 +333,8 @@ static enum err_code run_clear(struct engine *e, struct op *op, struct err *err)
         E_OK)
         return err->code;
     buf_add_str(&op->reply, "{\"name\":");
-    json_add_string(&op->reply, o->name);
-    json_put_int(&op->reply, "cleared", keys);
+    jtext_add_string(&op->reply, o->name);
+    jtext_put_int(&op->reply, "cleared", keys);
     buf_add_char(&op->reply, '}');
     return E_OK;
 }

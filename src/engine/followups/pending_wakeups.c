@@ -1,6 +1,6 @@
 /*
- * Ends, told to those who wait for them; what is too much for one commit is a durable release, gone on with by the
- * next batches.
+ * Ends, told to those who wait for them; what is too much for one commit is a durable release, gone
+ * on with by the next batches.
  *
  * Waits leave as they are judged: what is left of them is what is left to do.
  */

@@ -1,6 +1,6 @@
 /*
- * Ends and signals are passed on to the jobs that wait for them; what is too much for one commit is a
- * durable row of `releases`, continued by the next batches.
+ * Ends and signals are passed on to the jobs that wait for them; what is too much for one commit is
+ * a durable row of `releases`, continued by the next batches.
  *
  * Waits leave as they are judged: the waits that are left are the work that is left.
  * Within the batch's transaction.

@@ -1,10 +1,11 @@
 /*
  * Brings back what the end of a job had cancelled, when that job is run again.
  *
- * Whoever is cancelled because a condition can no longer hold leaves a row that names the job which decided that (`undone`).
- * Running that job again puts a revival; the batches that follow, this one first, retry those who hang on it: each
- * waits for its conditions again, and what it had cancelled in turn gets a revival of its own.  One for which another
- * condition cannot hold either stays cancelled, and hangs on that from then on.
+ * Whoever is cancelled because a condition can no longer hold leaves a row that names the job which
+ * decided that (`undone`). Running that job again puts a revival; the batches that follow, this one
+ * first, retry those who hang on it: each waits for its conditions again, and what it had cancelled
+ * in turn gets a revival of its own.  One for which another condition cannot hold either stays
+ * cancelled, and hangs on that from then on.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/revive.h"

@@ -2,7 +2,7 @@
 #include "engine/followups/route.h"
 
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/program/template.h"
 #include "engine/jobs/rights.h"
@@ -21,7 +21,7 @@ static struct slice merged(struct slice base, struct slice over, struct arena *a
 
     if (over.size == 0 || base.size == 0)
         return over.size == 0 ? base : over;
-    json_add_merged(&b, base, over);
+    jtext_add_merged(&b, base, over);
     return arena_copy(arena, buf_slice(&b));
 }
 
@@ -51,16 +51,16 @@ struct slice route_claim_members(const struct routing *routing, const struct job
     const struct route_step *step = j->step == 0 ? NULL : route_find(routing, j->step);
 
     if (step != NULL) {
-        json_add_key(&b, "step");
+        jtext_add_key(&b, "step");
         buf_add_char(&b, '{');
-        json_put_int(&b, "number", step->number);
-        json_put_string(&b, "name", step->name);
+        jtext_put_int(&b, "number", step->number);
+        jtext_put_string(&b, "name", step->name);
         if (step->final)
-            json_put_bool(&b, "final", true);
+            jtext_put_bool(&b, "final", true);
         buf_add_char(&b, '}');
     }
     if (routing->parent != 0)
-        json_add_id(&b, "parent", routing->parent);
+        jtext_add_id(&b, "parent", routing->parent);
     return arena_copy(arena, buf_slice(&b));
 }
 
@@ -310,7 +310,8 @@ static void take_failed(void *ctx, const struct progress_entry *entry)
     f->job->text = arena_copy(f->arena, entry->text);
 }
 
-/* A job whose route has failed is told by the step that failed; one whose last step may fail is done. */
+/* A job whose route has failed is told by the step that failed; one whose last step may fail is
+ * done. */
 static enum err_code judge_whole(struct turn *t, struct err *err)
 {
     struct job *now = t->now;

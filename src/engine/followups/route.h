@@ -21,8 +21,8 @@ struct slice route_params(struct slice params, struct slice assigned, struct sli
 /* The same of a job that is loaded whole, with these params. */
 struct slice route_sees(struct engine *e, const struct job *j, struct slice params);
 
-/* Whether a new job's steps can all be run, as far as that is known now: their queues are there, and take the
- * commands that they bring; and all that its end, or theirs, leads to is there. */
+/* Whether a new job's steps can all be run, as far as that is known now: their queues are there,
+ * and take the commands that they bring; and all that its end, or theirs, leads to is there. */
 MUST_CHECK enum err_code route_judge(struct engine *e, const struct submit_item *item,
                                      struct err *refused, struct err *err);
 
@@ -31,8 +31,9 @@ MUST_CHECK enum err_code route_judge_steps(struct engine *e, const struct job *j
                                            struct slice steps, struct err *refused,
                                            struct err *err);
 
-/* The step that the running job is at has ended, by JOB_EV_DONE or JOB_EV_FAIL.  `now` is what became of the job by
- * the attempt alone; the job is written as what becomes of it by its route, and *now is that. */
+/* The step that the running job is at has ended, by JOB_EV_DONE or JOB_EV_FAIL.  `now` is what
+ * became of the job by the attempt alone; the job is written as what becomes of it by its route,
+ * and *now is that. */
 MUST_CHECK enum err_code route_step_end(struct engine *e, const struct job *was, struct job *now,
                                         enum job_event event, const struct attempt_gain *gain,
                                         struct err *err);
@@ -47,8 +48,8 @@ struct route_again {
     struct slice params; /* as the step will see them */
 };
 
-/* From the step that is named, or else (unless it is to begin anew) from where it failed or was cancelled, or else from
- * its first.  `j` is loaded whole, `params` are the job's from now on. */
+/* From the step that is named, or else (unless it is to begin anew) from where it failed or was
+ * cancelled, or else from its first.  `j` is loaded whole, `params` are the job's from now on. */
 MUST_CHECK enum err_code route_again(struct engine *e, const struct job_action *action,
                                      const struct job *j, struct slice params,
                                      struct route_again *ret, struct err *refused, struct err *err);
@@ -57,6 +58,7 @@ MUST_CHECK enum err_code route_again(struct engine *e, const struct job_action *
 MUST_CHECK enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
                                     struct err *refused);
 
-/* Members of a claimed job that come from its routing: "step" and "parent"; empty when there are none. */
+/* Members of a claimed job that come from its routing: "step" and "parent"; empty when there are
+ * none. */
 struct slice route_claim_members(const struct routing *routing, const struct job *j,
                                  struct arena *arena);

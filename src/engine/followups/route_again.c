@@ -1,13 +1,14 @@
 /*
  * Routes that are run again, or copied: from which step, and with what.
  *
- * What the steps before it have set is computed anew from the record.  What a person changes counts over it, now and
- * when the job is run once more: the routing keeps up to which attempt a name is not what steps had set.
+ * What the steps before it have set is computed anew from the record.  What a person changes counts
+ * over it, now and when the job is run once more: the routing keeps up to which attempt a name is
+ * not what steps had set.
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/followups/route.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
@@ -15,19 +16,19 @@
 
 /* ---- names that a person has changed ---- */
 
-/* Up to which attempt; 0: before the first, but after what the job was handed in with; INT_MIN: never.  The name as it
- * stands in JSON. */
+/* Up to which attempt; 0: before the first, but after what the job was handed in with; INT_MIN:
+ * never.  The name as it stands in JSON. */
 static int changed_at(struct slice changed, struct slice name, struct arena *arena)
 {
-    struct slice text = json_text(name, arena);
+    struct slice text = jtext_text(name, arena);
     struct slice key;
     struct slice value;
 
     if (changed.size == 0)
         return INT_MIN;
-    for (struct json_iter it = json_members(changed); json_next_member(&it, &key, &value);)
-        if (slice_equal(json_text(key, arena), text))
-            return (int)json_int(value);
+    for (struct jtext_iter it = jtext_members(changed); jtext_next_member(&it, &key, &value);)
+        if (slice_equal(jtext_text(key, arena), text))
+            return (int)jtext_int(value);
     return INT_MIN;
 }
 
@@ -53,7 +54,7 @@ static struct slice still_set(const struct progress_entry *entry, struct slice c
 
     if (changed.size == 0 || entry->set.size == 0)
         return arena_copy(arena, entry->set);
-    json_add_kept(&b, entry->set, still_counts, &setting);
+    jtext_add_kept(&b, entry->set, still_counts, &setting);
     return b.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&b));
 }
 
@@ -66,8 +67,8 @@ static struct slice add_changed(const struct routing *routing, const struct job 
     struct slice value;
 
     buf_add_char(&b, '{');
-    for (struct json_iter it = json_members(params); json_next_member(&it, &key, &value);) {
-        json_add_comma(&b);
+    for (struct jtext_iter it = jtext_members(params); jtext_next_member(&it, &key, &value);) {
+        jtext_add_comma(&b);
         buf_add_slice(&b, key);
         buf_addf(&b, ":%d", j->attempt);
     }

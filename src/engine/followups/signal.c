@@ -6,7 +6,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/signal.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/dest.h"
 #include "engine/batch/transaction.h"
 #include "engine/followups/pending_wakeups.h"
@@ -80,8 +80,8 @@ enum err_code signal_run(struct engine *e, struct op *op, struct err *err)
                                     : clear(e, s->name, err)) != E_OK)
         return err->code;
     buf_add_char(&op->reply, '{');
-    json_put_string(&op->reply, "name", s->name);
-    json_put_int(&op->reply, "count", level);
+    jtext_put_string(&op->reply, "name", s->name);
+    jtext_put_int(&op->reply, "count", level);
     buf_add_char(&op->reply, '}');
     return E_OK;
 }

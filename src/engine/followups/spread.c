@@ -1,9 +1,10 @@
 /*
  * Publications: a job for each target, in as many commits as it takes.
  *
- * Ids and queues of all jobs are fixed by the commit that decides; it makes as many of them as belong into it.  The
- * others are one durable row, worked off by the commits that follow: each makes the next jobs and moves the row's place, so
- * that a crash changes nothing about who gets what.  What the jobs carry is stored once, under the row's id.
+ * Ids and queues of all jobs are fixed by the commit that decides; it makes as many of them as
+ * belong into it.  The others are one durable row, worked off by the commits that follow: each
+ * makes the next jobs and moves the row's place, so that a crash changes nothing about who gets
+ * what.  What the jobs carry is stored once, under the row's id.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/spread.h"
@@ -33,7 +34,8 @@ bool fanout_is_for_later(const struct engine *e, int64_t id)
 
 /* ---- making jobs ---- */
 
-/* Takes the keys of the next n, if it was published under one: *ret_all says whether all were free. */
+/* Takes the keys of the next n, if it was published under one: *ret_all says whether all were
+ * free. */
 static enum err_code take_keys(struct engine *e, const struct stored_spread *s, size_t n,
                                bool *ret_all, struct err *err)
 {
@@ -109,8 +111,8 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
     return E_OK;
 }
 
-/* Under a key the deciding commit makes the first job at least, however full it is: its key is the one place where two
- * servers meet that publish under the same key at once. */
+/* Under a key the deciding commit makes the first job at least, however full it is: its key is the
+ * one place where two servers meet that publish under the same key at once. */
 static size_t part_now(const struct engine *e, const struct stored_spread *s)
 {
     size_t now = fanout_part(&e->batch.followups.fanout, &e->followups.fanout_max, s->n_targets,

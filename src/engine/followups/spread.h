@@ -1,6 +1,6 @@
 /*
- * Publications: a job for each target, in as many commits as it takes; and what is known of fan-outs
- * that earlier commits have left.
+ * Publications: a job for each target, in as many commits as it takes; and what is known of
+ * fan-outs that earlier commits have left.
  *
  * Within the batch's transaction.
  */

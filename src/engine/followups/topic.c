@@ -1,8 +1,9 @@
 /*
  * Topics: a job in each subscribed queue.
  *
- * A queue is subscribed to the topic of its own name and to what its definition names; a worker's own queue to its
- * topic alone, while it takes jobs. Who is subscribed is read off the queues in memory.
+ * A queue is subscribed to the topic of its own name and to what its definition names; a worker's
+ * own queue to its topic alone, while it takes jobs. Who is subscribed is read off the queues in
+ * memory.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/topic.h"
@@ -258,8 +259,8 @@ struct publishing {
     bool known; /* it was published before, under this key */
 };
 
-/* What it made is known by its keys, or by its row as long as that is worked off.  The row is looked for first: it goes
- * with the commit that makes the last of its jobs. */
+/* What it made is known by its keys, or by its row as long as that is worked off.  The row is
+ * looked for first: it goes with the commit that makes the last of its jobs. */
 static enum err_code judge_spread(struct engine *e, const struct publish *x, struct publishing *p,
                                   struct err *refused, struct err *err)
 {
@@ -349,7 +350,8 @@ static enum err_code judge(struct engine *e, const struct publish *x, struct pub
 {
     if (x->key.size > 0 && judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
-    /* Another server may have decided it after the row was looked for: now the row is there, or all of its keys. */
+    /* Another server may have decided it after the row was looked for: now the row is there, or all
+     * of its keys. */
     if (e->shared.is_on && refused->code == E_OK && is_known_in_part(p) &&
         judge_known(e, x, p, refused, err) != E_OK)
         return err->code;

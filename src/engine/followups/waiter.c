@@ -1,9 +1,10 @@
 /*
- * Jobs that wait: let go when all holds that they wait for, cancelled when something of it never will.
+ * Jobs that wait: let go when all holds that they wait for, cancelled when something of it never
+ * will.
  *
- * Conditions on jobs stand before those on signals: the first that is left tells which kind is.
- * On a shared store another server may hold the job or one of its signals.  It is not waited for: nothing is changed,
- * and whoever tells keeps a release of what there was to be told.
+ * Conditions on jobs stand before those on signals: the first that is left tells which kind is. On
+ * a shared store another server may hold the job or one of its signals.  It is not waited for:
+ * nothing is changed, and whoever tells keeps a release of what there was to be told.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/waiter.h"
@@ -142,8 +143,8 @@ static enum err_code levels_hold_set(struct engine *e, const struct stored_wait 
     return E_OK;
 }
 
-/* Holds the signals and looks whether each has its level, up to the first set in which one has not: whoever raises that
- * one looks again.  All servers hold signals in one order. */
+/* Holds the signals and looks whether each has its level, up to the first set in which one has not:
+ * whoever raises that one looks again.  All servers hold signals in one order. */
 static enum err_code levels_hold(struct engine *e, struct wait_page *waits, bool *ret_hold,
                                  bool *ret_busy, struct err *err)
 {

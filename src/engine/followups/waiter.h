@@ -2,7 +2,8 @@
  * Jobs that wait: released when all conditions are met, cancelled when one is impossible.
  *
  * Within the batch's transaction.  On a shared store a job, or a signal, that another server has
- * locked is not waited for: nothing is changed, and the caller keeps a release of what it was to do.
+ * locked is not waited for: nothing is changed, and the caller keeps a release of what it was to
+ * do.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

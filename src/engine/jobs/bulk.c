@@ -1,8 +1,9 @@
 /*
  * Actions over a filter: one durable row, worked off in chunks.
  *
- * A chunk looks at a stretch of ids, actions on those that match and moves the row's cursor, all in one
- * transaction: after a crash it goes on where it was.  Jobs made after the request are not meant.
+ * A chunk looks at a stretch of ids, actions on those that match and moves the row's cursor, all in
+ * one transaction: after a crash it goes on where it was.  Jobs made after the request are not
+ * meant.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/bulk.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/transaction.h"
 #include "engine/followups/follow.h"
 #include "engine/jobs/filter.h"
@@ -80,7 +81,7 @@ static bool is_alone(struct slice args)
 {
     struct slice value;
 
-    return json_find(args, "alone", &value) && slice_is(value, "true");
+    return jtext_find(args, "alone", &value) && slice_is(value, "true");
 }
 
 static void take_work(void *ctx, const struct stored_work *row)
@@ -141,7 +142,7 @@ enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret
     filter_to_json(&bulk->filter, bulk->queue, &args);
     if (bulk->alone) {
         args.size--; /* its end comes once more */
-        json_put_bool(&args, "alone", true);
+        jtext_put_bool(&args, "alone", true);
         buf_add_char(&args, '}');
     }
     int64_t last = e->ids.gen.last;
@@ -171,7 +172,7 @@ enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
         return err->code;
     op->status = 202;
     buf_add_char(&op->reply, '{');
-    json_add_id(&op->reply, "id", id);
+    jtext_add_id(&op->reply, "id", id);
     buf_addf(&op->reply, ",\"action\":\"%s\",\"state\":\"working\"}", actions[op->bulk.kind].name);
     return E_OK;
 }

@@ -1,7 +1,8 @@
 /*
  * Cancels of running jobs: a worker is told when it asks for work, or touches the job.
  *
- * Nothing of it is a promise: the job itself knows that it is to stop, and every touch says so again.
+ * Nothing of it is a promise: the job itself knows that it is to stop, and every touch says so
+ * again.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/cancels.h"
@@ -34,7 +35,7 @@ bool cancels_report(struct engine *e, struct op *op)
         const struct cancel_note *n = map_find(&e->cancels.by_job, told.items[i]);
         char text[LEASE_TEXT_SIZE];
 
-        json_add_lease(&op->cancels, n->lease.job, lease_format(&e->lease_key, &n->lease, text));
+        jtext_add_lease(&op->cancels, n->lease.job, lease_format(&e->lease_key, &n->lease, text));
         drop(e, n->lease.job);
     }
     VEC_DEINIT(&told);

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
 #include "engine/followups/topic.h"
@@ -58,7 +58,8 @@ static enum err_code mark_emitted(struct engine *e, const struct job *was, struc
     return E_OK;
 }
 
-/* Are they to be staged?  Visible ones are, when an attempt that fails would begin again before them. */
+/* Are they to be staged?  Visible ones are, when an attempt that fails would begin again before
+ * them. */
 static enum err_code judge_staging(struct engine *e, const struct emit *x, bool *ret_staged,
                                    struct err *err)
 {
@@ -101,7 +102,8 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, const struct em
 
 /* ---- making ---- */
 
-/* Staged jobs are written at once, not with the batch's others: the end of the attempt may be in it. */
+/* Staged jobs are written at once, not with the batch's others: the end of the attempt may be in
+ * it. */
 static enum err_code make_staged(struct engine *e, const struct emit *x, struct plan *plans,
                                  struct err *err)
 {
@@ -193,8 +195,8 @@ static enum err_code note_emit(struct engine *e, const struct emit *x, bool stag
 
 /* ---- the request ---- */
 
-/* The request as it is meant: what is published is a job for each that is subscribed.  The reply begins with one id
- * for each of its jobs. */
+/* The request as it is meant: what is published is a job for each that is subscribed.  The reply
+ * begins with one id for each of its jobs. */
 static enum err_code take_all(struct engine *e, struct op *op, const struct emit *x,
                               const struct job *j, size_t *ret_bad, struct err *err)
 {
@@ -341,8 +343,8 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
     }
     if (submit_take_keys(e, list.items, list.n, plans, err) != E_OK)
         return err->code;
-    /* As with those that were staged, a key that is known is no fault, whatever its content: who waits for what would
-     * have been made waits for the job that has the key. */
+    /* As with those that were staged, a key that is known is no fault, whatever its content: who
+     * waits for what would have been made waits for the job that has the key. */
     for (size_t i = 0; i < list.n; i++)
         if (list.items[i].key.size > 0) {
             submit_judge_key(e, &list.items[i], &plans[i]);

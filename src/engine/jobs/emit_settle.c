@@ -1,9 +1,9 @@
 /*
  * What becomes of staged jobs: released, or dropped as if they had never been.
  *
- * Both go by the rows of `emits`, each a set of at most OP_EMIT_MAX jobs.  While its attempt runs a row is
- * kept, so that its request can be repeated; afterwards rows leave as they are settled: what is left in the
- * table is what is left to do, and a crash changes nothing about it.
+ * Both go by the rows of `emits`, each a set of at most OP_EMIT_MAX jobs.  While its attempt runs a
+ * row is kept, so that its request can be repeated; afterwards rows leave as they are settled: what
+ * is left in the table is what is left to do, and a crash changes nothing about it.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -19,7 +19,8 @@
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 
-/* Rows of the store that one commit settles: whole attempts up to so many, and half as many of the oldest. */
+/* Rows of the store that one commit settles: whole attempts up to so many, and half as many of the
+ * oldest. */
 enum { SETTLE_ROWS = 1000, UNSETTLED_MAX = 100 };
 
 /* ---- memory ---- */
@@ -143,7 +144,8 @@ static void note_released(struct engine *e, const struct job *was)
     e->batch.tally.submitted++;
 }
 
-/* Keys are judged now, those of the set together: the job that had one first is the one that counts. */
+/* Keys are judged now, those of the set together: the job that had one first is the one that
+ * counts. */
 static enum err_code take_keys(struct engine *e, const struct stored_emit *row,
                                const struct job *jobs, struct err *err)
 {
@@ -361,7 +363,8 @@ static struct emitter *first_by(const struct engine *e, comes_first_fn *comes_fi
     return first;
 }
 
-/* Small ones are done with the commit that decided about them, whatever large ones are under way. */
+/* Small ones are done with the commit that decided about them, whatever large ones are under
+ * way. */
 enum err_code emit_settle(struct engine *e, struct err *err)
 {
     size_t room = e->config.settle_rows == 0 ? SETTLE_ROWS : e->config.settle_rows;

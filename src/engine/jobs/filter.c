@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 #define LIVE_STATES \
     (1u << JOB_STAGED | 1u << JOB_HELD | 1u << JOB_SCHEDULED | 1u << JOB_READY | 1u << JOB_RUNNING)
@@ -35,12 +35,12 @@ static bool labels_match(struct slice wanted, struct slice labels)
     struct slice key;
     struct slice value;
 
-    for (struct json_iter it = json_members(wanted); json_next_member(&it, &key, &value);) {
+    for (struct jtext_iter it = jtext_members(wanted); jtext_next_member(&it, &key, &value);) {
         struct slice found;
-        const char *name = arena_strdup(&arena, json_text(key, &arena));
+        const char *name = arena_strdup(&arena, jtext_text(key, &arena));
 
-        if (labels.size == 0 || !json_find(labels, name, &found) ||
-            !slice_equal(json_text(found, &arena), json_text(value, &arena)))
+        if (labels.size == 0 || !jtext_find(labels, name, &found) ||
+            !slice_equal(jtext_text(found, &arena), jtext_text(value, &arena)))
             return false;
     }
     return true;
@@ -76,11 +76,11 @@ bool filter_matches(const struct job_filter *f, int64_t queue, const struct job 
 void filter_to_json(const struct job_filter *f, struct slice target, struct buf *out)
 {
     buf_addf(out, "{\"states\":%u,\"before\":%lld", f->states, (long long)f->ended_before_at);
-    json_put_int(out, "first", f->first_id);
-    json_put_string(out, "queue", f->queue);
-    json_put_string(out, "text", f->text);
-    json_put_raw(out, "labels", f->labels.size > 0 ? f->labels : SLICE("{}"));
-    json_put_string(out, "target", target);
+    jtext_put_int(out, "first", f->first_id);
+    jtext_put_string(out, "queue", f->queue);
+    jtext_put_string(out, "text", f->text);
+    jtext_put_raw(out, "labels", f->labels.size > 0 ? f->labels : SLICE("{}"));
+    jtext_put_string(out, "target", target);
     buf_add_char(out, '}');
 }
 
@@ -88,14 +88,14 @@ static struct slice string_member(struct slice json, const char *name, struct ar
 {
     struct slice value;
 
-    return json_find(json, name, &value) ? json_text(value, arena) : slice_make(NULL, 0);
+    return jtext_find(json, name, &value) ? jtext_text(value, arena) : slice_make(NULL, 0);
 }
 
 static int64_t int_member(struct slice json, const char *name)
 {
     struct slice value;
 
-    return json_find(json, name, &value) ? json_int(value) : 0;
+    return jtext_find(json, name, &value) ? jtext_int(value) : 0;
 }
 
 void filter_from_json(struct slice json, struct arena *arena, struct job_filter *ret_filter,
@@ -103,7 +103,7 @@ void filter_from_json(struct slice json, struct arena *arena, struct job_filter 
 {
     struct slice labels = {0};
 
-    json_find(json, "labels", &labels);
+    jtext_find(json, "labels", &labels);
     *ret_filter = (struct job_filter){
         .states = (unsigned)int_member(json, "states"),
         .ended_before_at = int_member(json, "before"),

@@ -1,13 +1,13 @@
 /*
  * Finish: a worker says how an attempt ended.
  *
- * The token alone decides.  The same finish again is answered ok, so that it can be repeated after a lost
- * reply; any other one under an old token is stale.
+ * The token alone decides.  The same finish again is answered ok, so that it can be repeated after
+ * a lost reply; any other one under an old token is stale.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/finish.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
 #include "engine/followups/route.h"
@@ -34,7 +34,7 @@ static enum err_code policy_of(struct engine *e, const struct queue *q, const st
     if (store_job_options(e->store, j->id.v, &e->batch.arena, &options, err) != E_OK)
         return err->code;
     /* It was checked when the job was made: what cannot be read now leaves the queue's in force. */
-    if (options.size > 0 && json_find(options, "retry", &own) &&
+    if (options.size > 0 && jtext_find(options, "retry", &own) &&
         retry_policy_parse(own, &q->def.retry, ret_policy, &ignored) != E_OK)
         *ret_policy = q->def.retry;
     return E_OK;
@@ -60,8 +60,8 @@ static const char *word_for(enum job_event event, enum job_outcome outcome)
     return "moved";
 }
 
-/* A job that goes on is written with the attempt in its record; of one that has ended the last entry is the row
- * itself, unless it has more to say than fits there. */
+/* A job that goes on is written with the attempt in its record; of one that has ended the last
+ * entry is the row itself, unless it has more to say than fits there. */
 static enum err_code write_end(struct engine *e, const struct job *was, struct job *now,
                                const struct attempt_gain *gain, struct err *err)
 {
@@ -83,7 +83,8 @@ static enum err_code write_end(struct engine *e, const struct job *was, struct j
     return E_OK;
 }
 
-/* A cursor is for attempts of its own step: it stays with a job that has failed there and may be run again. */
+/* A cursor is for attempts of its own step: it stays with a job that has failed there and may be
+ * run again. */
 static enum err_code forget_cursor(struct engine *e, const struct job *was, const struct job *now,
                                    struct err *err)
 {
@@ -92,7 +93,8 @@ static enum err_code forget_cursor(struct engine *e, const struct job *was, cons
     return stays ? E_OK : store_cursor_remove(e->store, was->id.v, err);
 }
 
-/* What the end of an attempt adds to the totals: a step that is followed by another one ends no job. */
+/* What the end of an attempt adds to the totals: a step that is followed by another one ends no
+ * job. */
 static void tally_end(struct engine *e, const struct job *now, enum job_event event,
                       enum job_outcome outcome)
 {
@@ -196,20 +198,21 @@ static void add_result(struct op *op, const struct finish_item *item, const stru
 {
     struct buf *b = &op->reply;
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '{');
-    json_add_id(b, "id", item->id);
+    jtext_add_id(b, "id", item->id);
     if (refused->code != E_OK) {
         op->answer_now = true;
-        json_add_key(b, "error");
-        json_add_error(b, refused);
+        jtext_add_key(b, "error");
+        jtext_add_error(b, refused);
     } else {
         buf_add_str(b, again ? ",\"ok\":true,\"again\":true" : ",\"ok\":true");
     }
     buf_add_char(b, '}');
 }
 
-/* What has become of the job, where that is not what was told: it is tried again, or it failed for good. */
+/* What has become of the job, where that is not what was told: it is tried again, or it failed for
+ * good. */
 static enum err_code add_state(struct engine *e, struct op *op, const struct finish_item *item,
                                struct err *err)
 {
@@ -223,7 +226,7 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
     if (!found)
         return E_OK;
     op->reply.size--; /* the brace */
-    json_put_string(&op->reply, "state", slice_of(job_state_name(j.state)));
+    jtext_put_string(&op->reply, "state", slice_of(job_state_name(j.state)));
     buf_add_char(&op->reply, '}');
     return E_OK;
 }
@@ -264,7 +267,8 @@ static struct attempt_end end_of(const struct engine *e, const struct finish_ite
 /* A route has so few steps that little of each is little in all. */
 enum { LITTLE_SET = 1000 };
 
-/* What its steps set stays with the job: it must not become too large by that.  Later steps are run with it. */
+/* What its steps set stays with the job: it must not become too large by that.  Later steps are run
+ * with it. */
 static enum err_code judge_set(struct engine *e, const struct op *op, const struct job *j,
                                struct slice set, struct err *refused, struct err *err)
 {
@@ -393,7 +397,7 @@ enum err_code finish_run(struct engine *e, struct op *op, struct err *err)
 {
     const struct exchange *x = &op->exchange;
 
-    json_add_key(&op->reply, "results");
+    jtext_add_key(&op->reply, "results");
     buf_add_char(&op->reply, '[');
     for (size_t i = 0; i < x->n_finish; i++) {
         const struct err fine = ERR_INIT;

@@ -1,16 +1,16 @@
 /*
  * Most finishes are plain: done, with nothing to tell.  All those of a batch are ended as one set.
  *
- * The guards of the statements judge: what does not run under its token, or has a history, is left to
- * finish.c, which finds out why.  So is what has emitted anything.
+ * The guards of the statements judge: what does not run under its token, or has a history, is left
+ * to finish.c, which finds out why.  So is what has emitted anything.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
-#include "engine/jobs/claim.h"
-#include "engine/jobs/exchange.h"
+#include "engine/claims/claim.h"
+#include "engine/claims/exchange.h"
 #include "engine/queues/change.h"
 #include "engine/state.h"
 #include "store/jobs/jobs.h"

@@ -6,10 +6,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/job_action.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/claims/ready.h"
 #include "engine/followups/after.h"
 #include "engine/followups/follow.h"
 #include "engine/followups/pending_wakeups.h"
@@ -17,7 +18,6 @@
 #include "engine/followups/route.h"
 #include "engine/followups/waiter.h"
 #include "engine/jobs/job_end.h"
-#include "engine/jobs/ready.h"
 #include "engine/jobs/rights.h"
 #include "engine/queues/accept.h"
 #include "engine/reads/job_json.h"
@@ -117,7 +117,7 @@ static bool merge_params(struct engine *e, const struct job_action *action, cons
     *ret_params = j->params;
     if (action->params.size == 0)
         return true;
-    json_add_merged(&b, j->params, action->params);
+    jtext_add_merged(&b, j->params, action->params);
     if (!fits(j, buf_slice(&b), j->labels, ret))
         return false;
     *ret_params = arena_copy(&e->batch.arena, buf_slice(&b));
@@ -139,8 +139,8 @@ static enum err_code keep_last_entry(struct engine *e, const struct job *j, stru
                : store_progress_add(e->store, j->id.v, &entry, err);
 }
 
-/* How it begins again: of what happened before, only how the last claim ended stays known, as its finish may still be
- * repeated. */
+/* How it begins again: of what happened before, only how the last claim ended stays known, as its
+ * finish may still be repeated. */
 static struct job begun_again(const struct job *j)
 {
     return (struct job){
@@ -173,7 +173,8 @@ static enum err_code revive(struct engine *e, const struct job_action *action, c
     return E_OK;
 }
 
-/* How an ended job is run again; refused where that cannot be.  `again` is filled for one that has a route. */
+/* How an ended job is run again; refused where that cannot be.  `again` is filled for one that has
+ * a route. */
 static enum err_code judge_retry(struct engine *e, const struct job_action *action,
                                  const struct job *j, struct slice *params,
                                  struct route_again *again, struct job_action_result *ret,
@@ -216,8 +217,8 @@ enum err_code job_action_judge_retry(struct engine *e, const struct job_action *
     return E_OK;
 }
 
-/* What had been cancelled because of what it waits for waits for that again.  Where that cannot come it stays cancelled,
- * and hangs on the job that is in the way now. */
+/* What had been cancelled because of what it waits for waits for that again.  Where that cannot
+ * come it stays cancelled, and hangs on the job that is in the way now. */
 static enum err_code wait_again(struct engine *e, const struct job_action *action,
                                 const struct job *j, struct job *now, struct job_action_result *ret,
                                 struct err *err)
@@ -461,7 +462,8 @@ static enum err_code refuse_staged(struct engine *e, const struct job *j,
     return E_OK;
 }
 
-/* Params that are laid over the job's change nothing when there are none; a queue brings its user and its limits. */
+/* Params that are laid over the job's change nothing when there are none; a queue brings its user
+ * and its limits. */
 static const char *changes_run(struct engine *e, const struct job_action *action,
                                const struct job *j)
 {
@@ -470,7 +472,7 @@ static const char *changes_run(struct engine *e, const struct job_action *action
     switch (action->kind) {
     case ACTION_RETRY:
     case ACTION_CLONE:
-        return action->params.size > 0 && json_count_members(action->params) > 0 ? "params" : NULL;
+        return action->params.size > 0 && jtext_count_members(action->params) > 0 ? "params" : NULL;
     case ACTION_PATCH: return action->params.size > 0 ? "params" : NULL;
     case ACTION_MOVE:
         q = queue_find(e, action->queue);
@@ -505,18 +507,18 @@ static void add_reply(struct op *op, const struct job_action_result *r)
     struct buf *b = &op->reply;
 
     buf_add_char(b, '{');
-    json_add_id(b, "id", r->id);
+    jtext_add_id(b, "id", r->id);
     if (r->removed) {
         buf_add_str(b, ",\"deleted\":true}");
         return;
     }
-    json_put_string(b, "state", slice_of(job_state_name(r->state)));
+    jtext_put_string(b, "state", slice_of(job_state_name(r->state)));
     if (r->cancelling)
         buf_add_str(b, ",\"cancelling\":true");
     if (r->revived.jobs > 0)
-        json_put_int(b, "revived", (int64_t)r->revived.jobs);
+        jtext_put_int(b, "revived", (int64_t)r->revived.jobs);
     if (r->revived.more)
-        json_put_bool(b, "revived_more", true);
+        jtext_put_bool(b, "revived_more", true);
     buf_add_char(b, '}');
     op->status = r->cancelling ? 202 : op->action.kind == ACTION_CLONE ? 201 : 200;
 }

@@ -7,7 +7,8 @@
 #include "engine/state.h"
 #include "store/jobs/jobs.h"
 
-/* A length is kept to, whatever happened to the clock while it did not count: before a start, or while held. */
+/* A length is kept to, whatever happened to the clock while it did not count: before a start, or
+ * while held. */
 static void bound_delay(const struct engine *e, struct job *j)
 {
     if (j->delay_us > 0 && j->due_at > e->now.wall_at + j->delay_us)

@@ -1,11 +1,12 @@
 /*
  * Keys of a set of jobs: looked up and taken together.
  *
- * Whoever makes jobs with keys first opens the book with all of them (keys_open, keys_want), looks up who has them
- * (keys_look) and takes those that nobody has (keys_take): one statement each, whatever their number.  From then on it is
- * settled who has them: another server that wanted one at the same moment was waited for, and either has it or not.  A key
- * that was taken belongs to the batch until a job is made with it (keys_use); one that is not used, because its job is
- * refused after all, is given back before the commit, or before the next book.
+ * Whoever makes jobs with keys first opens the book with all of them (keys_open, keys_want), looks
+ * up who has them (keys_look) and takes those that nobody has (keys_take): one statement each,
+ * whatever their number.  From then on it is settled who has them: another server that wanted one
+ * at the same moment was waited for, and either has it or not.  A key that was taken belongs to the
+ * batch until a job is made with it (keys_use); one that is not used, because its job is refused
+ * after all, is given back before the commit, or before the next book.
  *
  * Within the batch's transaction, on the engine's thread.
  */

@@ -6,10 +6,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/log.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/transaction.h"
-#include "engine/jobs/claim.h"
-#include "engine/jobs/exchange.h"
+#include "engine/claims/claim.h"
+#include "engine/claims/exchange.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
 #include "store/jobs/jobs.h"
@@ -50,8 +50,9 @@ static struct log_append fresh_part(const struct log_append *l, int64_t size)
     return fresh;
 }
 
-/* For each of its attempts as much as the queue keeps.  Earlier steps of a route may have been in queues that keep
- * more: there the worker minds how much one attempt prints, and this is only the bound of all of it. */
+/* For each of its attempts as much as the queue keeps.  Earlier steps of a route may have been in
+ * queues that keep more: there the worker minds how much one attempt prints, and this is only the
+ * bound of all of it. */
 static int64_t room_of(const struct engine *e, const struct queue *q, const struct job *j)
 {
     int64_t kept = q->def.keep_log;
@@ -133,10 +134,10 @@ static enum err_code take_with_item(struct engine *e, struct op *op, const struc
     if (result.refused.code != E_INVALID && result.refused.code != E_TOO_LARGE)
         return E_OK;
     op->answer_now = true;
-    json_add_comma(&op->logs);
+    jtext_add_comma(&op->logs);
     buf_add_char(&op->logs, '{');
-    json_add_id(&op->logs, "id", l.id);
-    json_put_string(&op->logs, "lease", lease);
+    jtext_add_id(&op->logs, "id", l.id);
+    jtext_put_string(&op->logs, "lease", lease);
     buf_addf(&op->logs, ",\"size\":%lld}", (long long)result.size);
     return E_OK;
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "engine/state.h"
 #include "store/jobs/jobs.h"
@@ -14,7 +14,7 @@ static bool has_own(struct slice options)
 {
     struct slice command;
 
-    return options.size > 0 && json_find(options, "command", &command);
+    return options.size > 0 && jtext_find(options, "command", &command);
 }
 
 bool rights_has_command(struct engine *e, const struct job *j)
@@ -47,7 +47,8 @@ static enum err_code forbid(const struct queue *q, struct err *refused)
                    q->name, q->name);
 }
 
-/* The limits that the running job is under: its queue's, and those that came with its own command. */
+/* The limits that the running job is under: its queue's, and those that came with its own
+ * command. */
 static enum err_code limits_of(struct engine *e, const struct job *j, struct slice *ret_limits,
                                struct err *err)
 {
@@ -58,7 +59,7 @@ static enum err_code limits_of(struct engine *e, const struct job *j, struct sli
 
     if (store_job_options(e->store, j->id.v, &e->batch.arena, &options, err) != E_OK)
         return err->code;
-    if (options.size > 0 && json_find(options, "limits", &json) &&
+    if (options.size > 0 && jtext_find(options, "limits", &json) &&
         queue_limits_parse(json, &e->batch.arena, &own, err) != E_OK)
         return err_set(err, E_INTERNAL, "the limits of a job cannot be read: %.*s", (int)json.size,
                        json.data);
@@ -72,7 +73,7 @@ static struct slice with_limits(struct engine *e, struct slice options, struct s
     CLEANUP(buf) struct buf b = BUF_INIT(options.size + limits.size + sizeof(",\"limits\":"));
 
     buf_add(&b, options.data, options.size - 1);
-    json_put_raw(&b, "limits", limits);
+    jtext_put_raw(&b, "limits", limits);
     buf_add_char(&b, '}');
     ASSERT(!b.overflowed);
     return arena_copy(&e->batch.arena, buf_slice(&b));

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/submit.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
@@ -383,11 +383,11 @@ static void add_line(struct buf *b, size_t line, const struct plan *p)
 {
     buf_add_char(b, '{');
     if (p->refused.code == E_OK) {
-        json_add_id(b, "id", p->id);
+        jtext_add_id(b, "id", p->id);
     } else {
-        json_put_int(b, "line", (int64_t)line);
-        json_add_key(b, "error");
-        json_add_error(b, &p->refused);
+        jtext_put_int(b, "line", (int64_t)line);
+        jtext_add_key(b, "error");
+        jtext_add_error(b, &p->refused);
     }
     buf_add_str(b, "}\n");
 }
@@ -396,7 +396,7 @@ void submit_add_id(struct buf *b, int64_t id)
 {
     char text[ID_TEXT_SIZE];
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '"');
     buf_add_str(b, id_format(id, text));
     buf_add_char(b, '"');
@@ -413,9 +413,9 @@ static void add_reply(struct op *op, const struct plan *plans)
     op->status = all_known ? 200 : 201;
     if (s->mode == SUBMIT_ONE) {
         buf_add_char(b, '{');
-        json_add_id(b, "id", plans[0].id);
+        jtext_add_id(b, "id", plans[0].id);
         if (plans[0].redone)
-            json_put_int(b, "log_size", plans[0].log_size);
+            jtext_put_int(b, "log_size", plans[0].log_size);
         buf_add_char(b, '}');
         return;
     }

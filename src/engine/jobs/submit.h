@@ -39,7 +39,8 @@ enum submit_keys { SUBMIT_KEYS_NOW, SUBMIT_KEYS_LATER };
 MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item *item,
                                       enum submit_keys keys, struct plan *p, struct err *err);
 
-/* Looks up the keys of all submits of a batch, and takes those that nobody has, for jobs that are to be made (keys.h). */
+/* Looks up the keys of all submits of a batch, and takes those that nobody has, for jobs that are
+ * to be made (keys.h). */
 MUST_CHECK enum err_code submit_prepare_keys(struct engine *e, struct err *err);
 
 /* The same for the items of one request. */
@@ -49,13 +50,13 @@ MUST_CHECK enum err_code submit_take_keys(struct engine *e, const struct submit_
 /* Whether the key, which is in the book, is known; with other content the plan is refused. */
 void submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p);
 
-/* Gives ids to those that are neither known nor refused (where keys count now, to each key once) and judges what they
- * wait for: then they can be made. */
+/* Gives ids to those that are neither known nor refused (where keys count now, to each key once)
+ * and judges what they wait for: then they can be made. */
 MUST_CHECK enum err_code submit_prepare(struct engine *e, const struct submit_item *items, size_t n,
                                         enum submit_keys keys, struct plan *plans, struct err *err);
 
-/* An array is refused as a whole, also when two of its own jobs clash: found out before any is made.  The
- * place of the first that is refused, n when there is none. */
+/* An array is refused as a whole, also when two of its own jobs clash: found out before any is
+ * made.  The place of the first that is refused, n when there is none. */
 size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,
                             struct err *ret_refused);
 

@@ -2,7 +2,7 @@
  * A dry run: what would become of jobs if they were submitted.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/program/template.h"
 #include "engine/followups/route.h"
 #include "engine/jobs/submit.h"
@@ -30,14 +30,14 @@ static void add_command(struct engine *e, struct buf *b, const struct queue *q,
         params = SLICE("{}");
     if (template_command_parse(json, &e->batch.arena, &parsed, NULL, &ignored) != E_OK ||
         template_command_fill(&parsed, &values, &e->batch.arena, &argv, &ignored) != E_OK) {
-        json_put_raw(b, "command", json);
+        jtext_put_raw(b, "command", json);
         return;
     }
-    json_add_key(b, "command");
+    jtext_add_key(b, "command");
     buf_add_char(b, '[');
     for (size_t i = 0; argv[i] != NULL; i++) {
-        json_add_comma(b);
-        json_add_string(b, slice_of(argv[i]));
+        jtext_add_comma(b);
+        jtext_add_string(b, slice_of(argv[i]));
     }
     buf_add_char(b, ']');
 }
@@ -48,16 +48,16 @@ static void add_step(struct engine *e, struct buf *b, const struct submit_item *
     const struct queue *q = queue_find(e, step->queue);
     const struct slice none = {0};
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '{');
-    json_put_int(b, "number", step->number);
-    json_put_string(b, "name", step->name);
-    json_put_string(b, "queue", step->queue);
+    jtext_put_int(b, "number", step->number);
+    jtext_put_string(b, "name", step->name);
+    jtext_put_string(b, "queue", step->queue);
     add_command(e, b, q, step->command,
                 route_params(item->params, none, step->params, &e->batch.arena));
-    json_put_string(b, "on_error",
-                    step->on_error == STEP_CONTINUE ? SLICE("continue") : SLICE("stop"));
-    json_put_bool(b, "final", step->final);
+    jtext_put_string(b, "on_error",
+                     step->on_error == STEP_CONTINUE ? SLICE("continue") : SLICE("stop"));
+    jtext_put_bool(b, "final", step->final);
     buf_add_char(b, '}');
 }
 
@@ -69,7 +69,7 @@ static void add_steps(struct engine *e, struct buf *b, const struct submit_item 
     routing_parse(item->routing, &e->batch.arena, &routing);
     if (routing.n_steps == 0)
         return;
-    json_add_key(b, "steps");
+    jtext_add_key(b, "steps");
     buf_add_char(b, '[');
     for (const struct route_step *s = route_find(&routing, item->step); s != NULL;
          s = route_next(&routing, s->number, false))
@@ -82,21 +82,21 @@ static void add_plan(struct engine *e, struct buf *b, const struct submit_item *
 {
     struct slice command = {0};
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '{');
-    json_put_string(b, "queue", item->queue);
+    jtext_put_string(b, "queue", item->queue);
     if (p->known) {
-        json_add_id(b, "known", p->id);
-        json_put_bool(b, "redo", item->redo);
+        jtext_add_id(b, "known", p->id);
+        jtext_put_bool(b, "redo", item->redo);
     } else {
         struct job j = submit_make_job(e, item, p);
 
-        json_put_string(b, "state", slice_of(job_state_name(j.state)));
+        jtext_put_string(b, "state", slice_of(job_state_name(j.state)));
     }
     if (item->step > 0) {
         add_steps(e, b, item);
     } else {
-        if (item->options.size > 0 && !json_find(item->options, "command", &command))
+        if (item->options.size > 0 && !jtext_find(item->options, "command", &command))
             command = slice_make(NULL, 0);
         add_command(e, b, p->queue, command, item->params);
     }

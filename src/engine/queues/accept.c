@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/accept.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/program/template.h"
 #include "engine/queues/queue.h"
 
@@ -24,7 +24,7 @@ enum err_code queue_check_params(const struct queue *q, struct slice params, str
 {
     struct slice command;
 
-    if (options.size > 0 && json_find(options, "command", &command))
+    if (options.size > 0 && jtext_find(options, "command", &command))
         return check_own(command, params, refused);
     if (q->def.fault.size > 0)
         return err_set(refused, E_INVALID, "queue '%s' cannot run its command, define it again: %s",
@@ -50,7 +50,7 @@ enum err_code queue_accepts(const struct queue *q, struct slice params, struct s
                        "queue '%s' was defined by a newer waybill than this server, which lets it "
                        "be: %s",
                        q->name, q->def.fault.data);
-    if (!q->def.own_command && options.size > 0 && json_find(options, "command", &command))
+    if (!q->def.own_command && options.size > 0 && jtext_find(options, "command", &command))
         return err_set(refused, E_INVALID,
                        "queue '%s' takes no commands with its jobs: its definition needs "
                        "own_command: true",

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "engine/batch/counts.h"
 #include "engine/batch/transaction.h"
@@ -350,7 +350,7 @@ enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
         return E_OK;
     }
     buf_add_str(&op->reply, "{\"name\":");
-    json_add_string(&op->reply, o->name);
+    jtext_add_string(&op->reply, o->name);
     if (o->kind == QUEUE_OP_STATE) {
         buf_addf(&op->reply, ",\"state\":\"%s\"}", queue_state_name(o->state));
         return q->state == o->state ? E_OK : queue_set_state(e, q, o->state, "by request", err);

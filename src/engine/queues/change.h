@@ -33,8 +33,8 @@ MUST_CHECK enum err_code queue_remove(struct engine *e, struct queue *q, struct 
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t failed,
                                             struct err *err);
 
-/* Shared stores: writes the streaks of the batch, in the order of the queues.  Before the claims, as
- * a queue may stop by it. */
+/* Shared stores: writes the streaks of the batch, in the order of the queues.  Before the claims,
+ * as a queue may stop by it. */
 MUST_CHECK enum err_code queue_write_streaks(struct engine *e, struct err *err);
 
 MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);

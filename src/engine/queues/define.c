@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/define.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/names.h"
 
 static void add_change(struct op *op, enum definition_kind kind, struct slice name,
@@ -9,10 +9,10 @@ static void add_change(struct op *op, enum definition_kind kind, struct slice na
 {
     struct buf *b = &op->reply;
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_addf(b, "{\"kind\":\"%s\",\"name\":", definition_kinds[kind].name);
-    json_add_string(b, name);
-    json_put_string(b, "change", slice_of(change));
+    jtext_add_string(b, name);
+    jtext_put_string(b, "change", slice_of(change));
     buf_add_char(b, '}');
 }
 
@@ -57,7 +57,7 @@ static enum err_code remove_one(struct engine *e, struct op *op, const struct de
     const struct define *o = &op->define;
 
     buf_add_str(&op->reply, "{\"name\":");
-    json_add_string(&op->reply, o->name);
+    jtext_add_string(&op->reply, o->name);
     buf_add_str(&op->reply, ",\"deleted\":true}");
     return define_rules_of(o->kind)->remove(e, names_find(&set->names[o->kind], o->name), err);
 }

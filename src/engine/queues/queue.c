@@ -8,7 +8,7 @@
 
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
-#include "engine/jobs/ready.h"
+#include "engine/claims/ready.h"
 #include "engine/queues/queue_log.h"
 #include "engine/queues/subscribers.h"
 #include "engine/state.h"

@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "core/queue/def.h"
 #include "engine/batch/names.h"
-#include "engine/jobs/ready.h"
+#include "engine/claims/ready.h"
 
 struct engine;
 

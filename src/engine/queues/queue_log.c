@@ -8,7 +8,7 @@
 #include "engine/queues/queue_log.h"
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/verdict.h"
 #include "engine/batch/transaction.h"
 #include "engine/state.h"
@@ -35,7 +35,7 @@ static void add_name(struct buf *b, struct slice key, struct arena *arena)
 {
     if (b->size > 0)
         buf_add_str(b, ", ");
-    buf_add_slice(b, json_text(key, arena));
+    buf_add_slice(b, jtext_text(key, arena));
 }
 
 /* Members of `a` that are other ones, or none, in `b`. */
@@ -46,8 +46,8 @@ static void add_differences(struct buf *out, struct slice a, struct slice b, boo
     struct slice value;
     struct slice other;
 
-    for (struct json_iter it = json_members(a); json_next_member(&it, &key, &value);) {
-        bool there = json_find(b, arena_strdup(arena, json_text(key, arena)), &other);
+    for (struct jtext_iter it = jtext_members(a); jtext_next_member(&it, &key, &value);) {
+        bool there = jtext_find(b, arena_strdup(arena, jtext_text(key, arena)), &other);
 
         if (!there || (!missing_only && !slice_equal(value, other)))
             add_name(out, key, arena);
@@ -98,9 +98,9 @@ static struct slice reason_in(struct slice broken, const char *queue, struct are
 {
     struct slice reason;
 
-    if (broken.size == 0 || !json_find(broken, queue, &reason))
+    if (broken.size == 0 || !jtext_find(broken, queue, &reason))
         return slice_make(NULL, 0);
-    return json_text(reason, arena);
+    return jtext_text(reason, arena);
 }
 
 static enum err_code note_on_worker(struct engine *e, const struct queue *q, const char *what,
@@ -130,18 +130,18 @@ enum err_code queue_note_broken(struct engine *e, struct slice was, const struct
 
     if (slice_equal(was, w->broken))
         return E_OK;
-    for (struct json_iter it = json_members(w->broken.size > 0 ? w->broken : SLICE("{}"));
-         json_next_member(&it, &key, &value);) {
-        const struct queue *q = queue_find(e, json_text(key, &e->batch.arena));
-        struct slice reason = json_text(value, &e->batch.arena);
+    for (struct jtext_iter it = jtext_members(w->broken.size > 0 ? w->broken : SLICE("{}"));
+         jtext_next_member(&it, &key, &value);) {
+        const struct queue *q = queue_find(e, jtext_text(key, &e->batch.arena));
+        struct slice reason = jtext_text(value, &e->batch.arena);
 
         if (q != NULL && !slice_equal(reason_in(was, q->name, &e->batch.arena), reason) &&
             note_on_worker(e, q, "broken", w, reason, err) != E_OK)
             return err->code;
     }
-    for (struct json_iter it = json_members(was.size > 0 ? was : SLICE("{}"));
-         json_next_member(&it, &key, &value);) {
-        const struct queue *q = queue_find(e, json_text(key, &e->batch.arena));
+    for (struct jtext_iter it = jtext_members(was.size > 0 ? was : SLICE("{}"));
+         jtext_next_member(&it, &key, &value);) {
+        const struct queue *q = queue_find(e, jtext_text(key, &e->batch.arena));
 
         if (q != NULL && reason_in(w->broken, q->name, &e->batch.arena).data == NULL &&
             note_on_worker(e, q, "mended", w, slice_make(NULL, 0), err) != E_OK)

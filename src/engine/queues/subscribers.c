@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "core/object/quote.h"
 #include "engine/queues/change.h"
@@ -146,7 +146,7 @@ enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err)
         return err->code;
     subscribers_watch(e);
     buf_add_str(&op->reply, "{\"queue\":");
-    json_add_string(&op->reply, buf_slice(&name));
+    jtext_add_string(&op->reply, buf_slice(&name));
     buf_add_char(&op->reply, '}');
     return E_OK;
 }

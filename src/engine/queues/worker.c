@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
 #include "engine/queues/instance.h"
@@ -140,8 +140,8 @@ static struct slice queues_json(struct engine *e, const struct exchange *x)
 
     buf_add_char(&b, '{');
     for (size_t i = 0; i < x->n_queues; i++) {
-        json_add_comma(&b);
-        json_add_string(&b, x->queues[i].name);
+        jtext_add_comma(&b);
+        jtext_add_string(&b, x->queues[i].name);
         buf_add_char(&b, ':');
         buf_add_int(&b, x->queues[i].max);
     }

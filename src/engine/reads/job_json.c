@@ -2,37 +2,37 @@
 #include "engine/reads/job_json.h"
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/base64.h"
 #include "engine/batch/names.h"
 
 /* Of a body that is shown as text: so many, and one in so many. */
 enum { ESCAPES_FREE = 64, ESCAPES_SHARE = 16 };
 
-void json_add_id(struct buf *b, const char *key, int64_t id)
+void jtext_add_id(struct buf *b, const char *key, int64_t id)
 {
     char text[ID_TEXT_SIZE];
 
-    json_add_key(b, key);
+    jtext_add_key(b, key);
     buf_add_char(b, '"');
     buf_add_str(b, id_format(id, text));
     buf_add_char(b, '"');
 }
 
-void json_add_lease(struct buf *b, int64_t id, struct slice lease)
+void jtext_add_lease(struct buf *b, int64_t id, struct slice lease)
 {
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '{');
-    json_add_id(b, "id", id);
-    json_put_string(b, "lease", lease);
+    jtext_add_id(b, "id", id);
+    jtext_put_string(b, "lease", lease);
     buf_add_char(b, '}');
 }
 
-void json_add_error(struct buf *b, const struct err *err)
+void jtext_add_error(struct buf *b, const struct err *err)
 {
     buf_add_char(b, '{');
-    json_put_string(b, "code", slice_of(err_name(err->code)));
-    json_put_string(b, "message", slice_of(err->msg));
+    jtext_put_string(b, "code", slice_of(err_name(err->code)));
+    jtext_put_string(b, "message", slice_of(err->msg));
     buf_add_char(b, '}');
 }
 
@@ -53,15 +53,15 @@ static bool is_text(struct slice body)
            memchr(body.data, '\0', body.size) == NULL && utf8_valid(body);
 }
 
-void json_add_body(struct buf *b, struct slice body)
+void jtext_add_body(struct buf *b, struct slice body)
 {
     if (body.data == NULL)
         return;
     if (is_text(body)) {
-        json_put_string(b, "body", body);
+        jtext_put_string(b, "body", body);
         return;
     }
-    json_add_key(b, "body_base64");
+    jtext_add_key(b, "body_base64");
     buf_add_char(b, '"');
     base64_add(b, body);
     buf_add_char(b, '"');
@@ -72,28 +72,28 @@ static void gather_names(struct slice object, struct names *names, struct arena 
     struct slice key;
     struct slice value;
 
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
-        names_add(names, json_text(key, arena), names);
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);)
+        names_add(names, jtext_text(key, arena), names);
 }
 
-static void add_members(struct buf *b, struct slice object, json_keeps_fn *keeps, void *ctx)
+static void add_members(struct buf *b, struct slice object, jtext_keeps_fn *keeps, void *ctx)
 {
     struct slice key;
     struct slice value;
 
     if (object.size == 0)
         return;
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);) {
         if (keeps != NULL && !keeps(ctx, key))
             continue;
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_add_slice(b, key);
         buf_add_char(b, ':');
         buf_add_slice(b, value);
     }
 }
 
-void json_add_kept(struct buf *b, struct slice object, json_keeps_fn *keeps, void *ctx)
+void jtext_add_kept(struct buf *b, struct slice object, jtext_keeps_fn *keeps, void *ctx)
 {
     buf_add_char(b, '{');
     add_members(b, object, keeps, ctx);
@@ -109,10 +109,10 @@ static bool is_not_replaced(void *ctx, struct slice key)
 {
     struct replaced *r = ctx;
 
-    return names_find(&r->names, json_text(key, &r->arena)) == NULL;
+    return names_find(&r->names, jtext_text(key, &r->arena)) == NULL;
 }
 
-void json_add_merged(struct buf *b, struct slice base, struct slice over)
+void jtext_add_merged(struct buf *b, struct slice base, struct slice over)
 {
     struct replaced replaced = {.names = NAMES_INIT, .arena = ARENA_INIT};
 
@@ -130,39 +130,40 @@ static void add_raw(struct buf *b, const char *key, struct slice json)
 {
     if (json.size == 0)
         return;
-    json_put_raw(b, key, json);
+    jtext_put_raw(b, key, json);
 }
 
 static void add_text(struct buf *b, const char *key, struct slice text)
 {
     if (text.size == 0)
         return;
-    json_put_string(b, key, text);
+    jtext_put_string(b, key, text);
 }
 
 static void add_time(struct buf *b, const char *key, int64_t at)
 {
     if (at == 0)
         return;
-    json_put_time(b, key, at);
+    jtext_put_time(b, key, at);
 }
 
-/* timeout, retry, command: as they were handed in, a checked object without white space around it. */
+/* timeout, retry, command: as they were handed in, a checked object without white space around
+ * it. */
 static void add_options(struct buf *b, struct slice options)
 {
     if (options.size <= 2)
         return;
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add(b, options.data + 1, options.size - 2);
 }
 
-void json_add_job_url(struct buf *b, const char *url, int64_t id)
+void jtext_add_job_url(struct buf *b, const char *url, int64_t id)
 {
     char text[ID_TEXT_SIZE];
 
     if (url == NULL)
         return;
-    json_add_key(b, "url");
+    jtext_add_key(b, "url");
     buf_add_char(b, '"');
     buf_add_str(b, url);
     buf_add_str(b, "/v1/jobs/");
@@ -170,15 +171,16 @@ void json_add_job_url(struct buf *b, const char *url, int64_t id)
     buf_add_char(b, '"');
 }
 
-void json_add_grant(struct buf *b, const struct job *j, struct slice queue)
+void jtext_add_grant(struct buf *b, const struct job *j, struct slice queue)
 {
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_str(b, "\"queue\":");
-    json_add_string(b, queue);
+    jtext_add_string(b, queue);
     add_time(b, "lease_until", j->lease_until_at);
 }
 
-/* The numbers that every claimed job has, in one go: this is written for each job that is ever run. */
+/* The numbers that every claimed job has, in one go: this is written for each job that is ever
+ * run. */
 static void add_claimed_numbers(struct buf *b, const struct job *j)
 {
     char created[TIME_TEXT_SIZE];
@@ -192,7 +194,7 @@ static void add_claimed_numbers(struct buf *b, const struct job *j)
     buf_add_char(b, '"');
 }
 
-void json_add_claimed(struct buf *b, const struct job *j, const struct claimed_texts *texts)
+void jtext_add_claimed(struct buf *b, const struct job *j, const struct claimed_texts *texts)
 {
     char id[ID_TEXT_SIZE];
 
@@ -207,18 +209,18 @@ void json_add_claimed(struct buf *b, const struct job *j, const struct claimed_t
     buf_add_str(b, ",\"params\":");
     buf_add_slice(b, j->params.size > 0 ? j->params : SLICE("{}"));
     add_text(b, "key", j->key);
-    json_add_body(b, j->body);
+    jtext_add_body(b, j->body);
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
     add_raw(b, "cursor", j->cursor);
     if (texts->more.size > 0) {
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_add_slice(b, texts->more);
     }
     if (j->lost > 0)
-        json_put_int(b, "lost", j->lost);
+        jtext_put_int(b, "lost", j->lost);
     if (j->log_size > 0)
-        json_put_int(b, "log_size", j->log_size);
+        jtext_put_int(b, "log_size", j->log_size);
     if (texts->url != NULL) {
         buf_add_str(b, ",\"url\":\"");
         buf_add_str(b, texts->url);
@@ -232,10 +234,10 @@ void json_add_claimed(struct buf *b, const struct job *j, const struct claimed_t
 static void add_ending(struct buf *b, const struct job *j)
 {
     if (j->cause != JOB_CAUSE_NONE) {
-        json_put_string(b, "cause", slice_of(job_cause_name(j->cause)));
+        jtext_put_string(b, "cause", slice_of(job_cause_name(j->cause)));
     }
     if (j->exited)
-        json_put_int(b, "exit", j->exit);
+        jtext_put_int(b, "exit", j->exit);
     if (job_state_ended(j->state))
         add_time(b, "finished_at", j->finished_at);
     add_raw(b, "result", j->result);
@@ -246,10 +248,10 @@ static void add_cut_value(struct buf *b, const char *name, const struct job_cut_
 {
     if (v->size == 0)
         return;
-    json_add_key(b, name);
+    jtext_add_key(b, name);
     buf_add_char(b, '{');
-    json_put_int(b, "size", v->size);
-    json_put_string(b, "start", v->start);
+    jtext_put_int(b, "size", v->size);
+    jtext_put_string(b, "start", v->start);
     buf_add_char(b, '}');
 }
 
@@ -258,7 +260,7 @@ static void add_cut(struct buf *b, const struct job_cut *cut)
     if (cut == NULL ||
         cut->params.size + cut->labels.size + cut->options.size + cut->result.size == 0)
         return;
-    json_add_key(b, "cut");
+    jtext_add_key(b, "cut");
     buf_add_char(b, '{');
     add_cut_value(b, "params", &cut->params);
     add_cut_value(b, "labels", &cut->labels);
@@ -267,28 +269,28 @@ static void add_cut(struct buf *b, const struct job_cut *cut)
     buf_add_char(b, '}');
 }
 
-void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
+void jtext_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
 {
-    json_add_id(b, "id", j->id.v);
-    json_put_string(b, "queue", queue);
-    json_put_string(b, "state", slice_of(job_state_name(j->state)));
-    json_put_int(b, "priority", j->priority);
-    json_put_int(b, "attempt", j->attempt);
-    json_put_int(b, "lost", j->lost);
+    jtext_add_id(b, "id", j->id.v);
+    jtext_put_string(b, "queue", queue);
+    jtext_put_string(b, "state", slice_of(job_state_name(j->state)));
+    jtext_put_int(b, "priority", j->priority);
+    jtext_put_int(b, "attempt", j->attempt);
+    jtext_put_int(b, "lost", j->lost);
     add_time(b, "created_at", job_created_at(j));
     add_time(b, "due_at", j->due_at);
     add_time(b, "started_at", j->started_at);
     add_text(b, "key", j->key);
     if (j->cut == NULL || j->cut->params.size == 0)
         add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
-    json_add_body(b, j->body);
+    jtext_add_body(b, j->body);
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
     add_cut(b, j->cut);
     add_text(b, "text", j->text);
     if (j->done != 0 || j->total != 0) {
-        json_put_int(b, "done", j->done);
-        json_put_int(b, "total", j->total);
+        jtext_put_int(b, "done", j->done);
+        jtext_put_int(b, "total", j->total);
         add_text(b, "unit", j->unit);
     }
     if (j->state == JOB_RUNNING) {
@@ -296,7 +298,7 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
         add_time(b, "expected_at", j->expected_at);
     }
     if (j->cancelling) {
-        json_put_bool(b, "cancelling", true);
+        jtext_put_bool(b, "cancelling", true);
     }
     add_ending(b, j);
 }
@@ -304,37 +306,37 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
 /* Members of the routing that are shown as they are kept. */
 static const char *const routing_members[] = {"steps", "on_success", "on_failure", "after"};
 
-void json_add_routing(struct buf *b, const struct job *j, bool whole)
+void jtext_add_routing(struct buf *b, const struct job *j, bool whole)
 {
     struct slice value;
 
     if (j->step > 0 && !job_state_ended(j->state))
-        json_put_int(b, "step", j->step);
+        jtext_put_int(b, "step", j->step);
     if (j->failed_step > 0)
-        json_put_int(b, "failed_step", j->failed_step);
+        jtext_put_int(b, "failed_step", j->failed_step);
     if (j->routing.size == 0)
         return;
     for (size_t i = 0; whole && i < ARRAY_LEN(routing_members); i++)
-        if (json_find(j->routing, routing_members[i], &value))
-            json_put_raw(b, routing_members[i], value);
+        if (jtext_find(j->routing, routing_members[i], &value))
+            jtext_put_raw(b, routing_members[i], value);
     if (whole)
         add_raw(b, "set", j->assigned);
-    if (json_find(j->routing, "parent", &value))
-        json_put_raw(b, "parent", value);
-    if (json_find(j->routing, "topic", &value))
-        json_put_raw(b, "topic", value);
+    if (jtext_find(j->routing, "parent", &value))
+        jtext_put_raw(b, "parent", value);
+    if (jtext_find(j->routing, "topic", &value))
+        jtext_put_raw(b, "topic", value);
 }
 
-void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice name,
-                       struct slice queue, struct slice worker)
+void jtext_add_progress(struct buf *b, const struct progress_entry *e, struct slice name,
+                        struct slice queue, struct slice worker)
 {
     buf_add_char(b, '{');
-    json_put_int(b, "number", e->number);
-    json_put_string(b, "name", name);
-    json_put_string(b, "queue", queue);
-    json_put_int(b, "attempt", e->attempt);
-    json_put_string(b, "state", slice_of(job_outcome_name(e->outcome)));
-    json_add_key(b, "status");
+    jtext_put_int(b, "number", e->number);
+    jtext_put_string(b, "name", name);
+    jtext_put_string(b, "queue", queue);
+    jtext_put_int(b, "attempt", e->attempt);
+    jtext_put_string(b, "state", slice_of(job_outcome_name(e->outcome)));
+    jtext_add_key(b, "status");
     if (e->exited)
         buf_add_int(b, e->exit);
     else if (e->outcome == JOB_OUT_DONE)
@@ -342,7 +344,7 @@ void json_add_progress(struct buf *b, const struct progress_entry *e, struct sli
     else
         buf_add_str(b, "null");
     if (e->cause != JOB_CAUSE_NONE) {
-        json_put_string(b, "cause", slice_of(job_cause_name(e->cause)));
+        jtext_put_string(b, "cause", slice_of(job_cause_name(e->cause)));
     }
     add_time(b, "started_at", e->started_at);
     add_time(b, "ended_at", e->ended_at);

@@ -1,14 +1,14 @@
 /*
  * One job whole, and lists of jobs newest first.
  *
- * A list looks at windows of rows among the living and the ended and keeps those that match.  It reads a
- * bounded number of rows: a page may be short while its cursor says that there is more.
+ * A list looks at windows of rows among the living and the ended and keeps those that match.  It
+ * reads a bounded number of rows: a page may be short while its cursor says that there is more.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "engine/jobs/filter.h"
 #include "engine/reads/internal.h"
@@ -62,10 +62,10 @@ static bool brings_no_command(const struct stored_queue *q, const struct job *j)
 {
     struct slice value;
 
-    return !json_find(q->definition, "command", &value) &&
-           json_find(q->definition, "own_command", &value) && slice_is(value, "true") &&
+    return !jtext_find(q->definition, "command", &value) &&
+           jtext_find(q->definition, "own_command", &value) && slice_is(value, "true") &&
            (j->cut == NULL || j->cut->options.size == 0) && /* too long for a list: it has one */
-           (j->options.size == 0 || !json_find(j->options, "command", &value));
+           (j->options.size == 0 || !jtext_find(j->options, "command", &value));
 }
 
 static void reason_ready(const struct query_view *v, const struct stored_queue *q,
@@ -117,12 +117,12 @@ static void add_reason(struct buf *b, const struct reason *reason)
 
     if (r.code == NULL)
         return;
-    json_add_key(b, "reason");
+    jtext_add_key(b, "reason");
     buf_add_char(b, '{');
-    json_put_string(b, "code", slice_of(r.code));
-    json_put_string(b, "text", slice_of(r.text));
+    jtext_put_string(b, "code", slice_of(r.code));
+    jtext_put_string(b, "text", slice_of(r.text));
     if (r.until_at != 0) {
-        json_put_time(b, "until", r.until_at);
+        jtext_put_time(b, "until", r.until_at);
     }
     buf_add_char(b, '}');
 }
@@ -230,12 +230,12 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     struct slice worker = view_worker_name(v, j->worker);
     struct reason r = reason_of(v, j);
 
-    json_add_job_fields(b, j, view_queue_name(v, j->queue));
+    jtext_add_job_fields(b, j, view_queue_name(v, j->queue));
     if (worker.size > 0) {
-        json_put_string(b, "worker", worker);
+        jtext_put_string(b, "worker", worker);
     }
-    json_add_routing(b, j, whole);
-    json_add_job_url(b, q->url, j->id.v);
+    jtext_add_routing(b, j, whole);
+    jtext_add_job_url(b, q->url, j->id.v);
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
         return err->code;
     if (whole && r.code != NULL && strcmp(r.code, "queue") == 0 &&
@@ -256,7 +256,7 @@ static enum err_code add_owner(struct buf *b, struct query_view *v, const struct
         return E_OK;
     if (store_emit_owner(v->store, j->id.v, &owner, err) != E_OK)
         return err->code;
-    json_add_key(b, "reason");
+    jtext_add_key(b, "reason");
     buf_addf(b, "{\"code\":\"staged\",\"text\":\"emitted by job %s, which has to end well first\"}",
              id_format(owner, id));
     return E_OK;
@@ -272,7 +272,7 @@ static enum err_code add_cursor(struct buf *b, struct query_view *v, const struc
         return err->code;
     if (cursor.size == 0)
         return E_OK;
-    json_put_raw(b, "cursor", cursor);
+    jtext_put_raw(b, "cursor", cursor);
     return E_OK;
 }
 
@@ -283,7 +283,8 @@ struct record {
     int last_attempt;
 };
 
-/* What was run here was in that queue, which may be another than its step names; what was not, in the step's. */
+/* What was run here was in that queue, which may be another than its step names; what was not, in
+ * the step's. */
 static void take_entry(void *ctx, const struct progress_entry *entry)
 {
     struct record *r = ctx;
@@ -292,9 +293,9 @@ static void take_entry(void *ctx, const struct progress_entry *entry)
 
     if (step != NULL && (entry->token == 0 || view_queue(r->view, entry->queue) == NULL))
         queue = step->queue;
-    json_add_comma(r->b);
-    json_add_progress(r->b, entry, step == NULL ? queue : step->name, queue,
-                      view_worker_name(r->view, entry->worker));
+    jtext_add_comma(r->b);
+    jtext_add_progress(r->b, entry, step == NULL ? queue : step->name, queue,
+                       view_worker_name(r->view, entry->worker));
     r->last_attempt = entry->seq;
 }
 
@@ -306,7 +307,7 @@ static enum err_code add_record(struct buf *b, struct query_view *v, const struc
 
     if (j->routing.size > 0)
         routing_parse(j->routing, &v->arena, &r.routing);
-    json_add_key(b, "progress");
+    jtext_add_key(b, "progress");
     buf_add_char(b, '[');
     if (store_progress_load(v->store, j->id.v, take_entry, &r, err) != E_OK)
         return err->code;
@@ -337,7 +338,7 @@ enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
     q->ended = job_state_ended(j.state);
     buf_add_char(&q->reply, '{');
     if (job_state_waits(j.state))
-        json_put_string(&q->reply, "version", slice_of(job_version(&j, version)));
+        jtext_put_string(&q->reply, "version", slice_of(job_version(&j, version)));
     if (add_fields(&q->reply, v, q, &j, true, err) != E_OK ||
         add_owner(&q->reply, v, &j, err) != E_OK || add_cursor(&q->reply, v, &j, err) != E_OK ||
         add_record(&q->reply, v, &j, err) != E_OK)
@@ -374,7 +375,8 @@ static int newest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Looks at the next rows below `below`.  Ids from *ret_floor on are complete; 0: nothing is left. */
+/* Looks at the next rows below `below`.  Ids from *ret_floor on are complete; 0: nothing is
+ * left. */
 static enum err_code read_window(struct query_view *v, struct window *w, int64_t below,
                                  int64_t *ret_floor, struct err *err)
 {
@@ -420,7 +422,7 @@ enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id
         return err->code;
     if (!found) /* one read transaction sees one state */
         return err_set(err, E_INTERNAL, "the store is damaged: a listed job is not there");
-    json_add_comma(&q->reply);
+    jtext_add_comma(&q->reply);
     buf_add_char(&q->reply, '{');
     if (add_fields(&q->reply, v, q, &j, false, err) != E_OK ||
         add_owner(&q->reply, v, &j, err) != E_OK)

@@ -1,10 +1,11 @@
 /*
  * The last line that a failed job has printed.
  *
- * Of a route that is the line of the step that failed: its final steps, which run after it, print as well.
+ * Of a route that is the line of the step that failed: its final steps, which run after it, print
+ * as well.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/last_line.h"
 #include "engine/reads/internal.h"
 #include "store/jobs/logs.h"
@@ -82,6 +83,6 @@ enum err_code query_add_last_line(struct buf *b, struct query_view *v, const str
     }
     last_line_add(&line, tail);
     if (line.size > 0)
-        json_put_string(b, "last_line", buf_slice(&line));
+        jtext_put_string(b, "last_line", buf_slice(&line));
     return E_OK;
 }

@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
@@ -29,7 +29,7 @@ static bool page_takes(struct page *p, struct slice name)
     }
     p->left--;
     p->last = arena_copy(&p->view->arena, name);
-    json_add_comma(p->out);
+    jtext_add_comma(p->out);
     return true;
 }
 
@@ -37,7 +37,7 @@ static void page_end(struct page *p)
 {
     buf_add_str(p->out, "],\"cursor\":");
     if (p->more)
-        json_add_string(p->out, p->last);
+        jtext_add_string(p->out, p->last);
     else
         buf_add_str(p->out, "null");
 }
@@ -51,10 +51,10 @@ static struct page page_of(struct query_view *v, struct query *q)
 
 static void add_signal(struct buf *b, const struct stored_signal *s)
 {
-    json_put_string(b, "name", s->name);
-    json_put_int(b, "count", s->count);
-    json_put_time(b, "changed_at", s->changed_at);
-    json_put_int(b, "waiters", s->waiters);
+    jtext_put_string(b, "name", s->name);
+    jtext_put_int(b, "count", s->count);
+    jtext_put_time(b, "changed_at", s->changed_at);
+    jtext_put_int(b, "waiters", s->waiters);
 }
 
 static void list_signal(void *ctx, const struct stored_signal *s)
@@ -84,11 +84,11 @@ static void add_waiting(void *ctx, const struct stored_wait *w)
 {
     struct buf *b = ctx;
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '{');
-    json_add_id(b, "id", w->waiter);
-    json_put_int(b, "count", w->count);
-    json_put_bool(b, "take", w->take);
+    jtext_add_id(b, "id", w->waiter);
+    jtext_put_int(b, "count", w->count);
+    jtext_put_bool(b, "take", w->take);
     buf_add_char(b, '}');
 }
 
@@ -118,12 +118,12 @@ enum err_code query_signal(struct query_view *v, struct query *q, struct err *er
 /* The members of its definition stand among its own. */
 static void add_join(struct buf *b, const struct stored_join *j, int64_t keys)
 {
-    json_put_string(b, "name", j->name);
+    jtext_put_string(b, "name", j->name);
     buf_add_char(b, ',');
     buf_add(b, j->definition.data + 1, j->definition.size - 2);
-    json_put_int(b, "fired", j->fired);
-    json_put_time(b, "fired_at", j->fired_at);
-    json_put_int(b, "keys", keys);
+    jtext_put_int(b, "fired", j->fired);
+    jtext_put_time(b, "fired_at", j->fired_at);
+    jtext_put_int(b, "keys", keys);
 }
 
 struct join_list {
@@ -184,9 +184,9 @@ static void list_arrivals(void *ctx, const struct stored_arrivals *a)
     if (!page_takes(p, a->key))
         return;
     buf_add_char(p->out, '{');
-    json_put_string(p->out, "key", a->key);
-    json_put_int(p->out, "count", a->count);
-    json_put_time(p->out, "first_at", a->first_at);
+    jtext_put_string(p->out, "key", a->key);
+    jtext_put_int(p->out, "count", a->count);
+    jtext_put_time(p->out, "first_at", a->first_at);
     buf_add_str(p->out, ",\"jobs\":[");
     for (size_t i = 0; i < a->n_jobs; i++)
         buf_addf(p->out, "%s\"%s\"", i > 0 ? "," : "", id_format(a->jobs[i], text));

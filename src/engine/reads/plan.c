@@ -1,11 +1,11 @@
 /*
  * What a bulk action would do: how many jobs it means, and a few of them.
  *
- * Counts row by row, as the action itself would, newest first.  A count that takes longer than a query may
- * says how far it came.
+ * Counts row by row, as the action itself would, newest first.  A count that takes longer than a
+ * query may says how far it came.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/jobs/bulk.h"
 #include "engine/jobs/filter.h"
 #include "engine/reads/internal.h"
@@ -91,11 +91,11 @@ enum err_code query_plan(struct query_view *v, struct query *q, struct err *err)
     if (count_all(v, &p, &slow) != E_OK && slow.code != E_TOO_SLOW)
         return err_set(err, slow.code, "%s", slow.msg);
     buf_add_char(&q->reply, '{');
-    json_put_string(&q->reply, "action", slice_of(bulk_action_name(q->action)));
-    json_put_bool(&q->reply, "dry_run", true);
-    json_put_int(&q->reply, "jobs", p.jobs);
-    json_put_bool(&q->reply, "more", slow.code != E_OK);
-    json_add_key(&q->reply, "examples");
+    jtext_put_string(&q->reply, "action", slice_of(bulk_action_name(q->action)));
+    jtext_put_bool(&q->reply, "dry_run", true);
+    jtext_put_int(&q->reply, "jobs", p.jobs);
+    jtext_put_bool(&q->reply, "more", slow.code != E_OK);
+    jtext_add_key(&q->reply, "examples");
     buf_add_char(&q->reply, '[');
     if (slow.code == E_OK && add_examples(v, q, &p, err) != E_OK)
         return err->code;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/jobs/bulk.h"
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
@@ -91,16 +91,16 @@ static void add_work(void *ctx, const struct stored_work *w)
 {
     struct buf *b = ctx;
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '{');
-    json_add_id(b, "id", w->id);
-    json_put_string(b, "action", slice_of(bulk_action_name(w->kind)));
-    json_put_string(b, "state", slice_of(w->finished_at == 0 ? "working" : "done"));
-    json_put_int(b, "changed", w->changed);
-    json_put_int(b, "refused", w->refused);
-    json_put_time(b, "created_at", w->created_at);
+    jtext_add_id(b, "id", w->id);
+    jtext_put_string(b, "action", slice_of(bulk_action_name(w->kind)));
+    jtext_put_string(b, "state", slice_of(w->finished_at == 0 ? "working" : "done"));
+    jtext_put_int(b, "changed", w->changed);
+    jtext_put_int(b, "refused", w->refused);
+    jtext_put_time(b, "created_at", w->created_at);
     if (w->finished_at != 0) {
-        json_put_time(b, "finished_at", w->finished_at);
+        jtext_put_time(b, "finished_at", w->finished_at);
     }
     buf_add_char(b, '}');
 }
@@ -185,13 +185,13 @@ static void add_mark(void *ctx, const struct log_mark *mark)
 
     switch (mark->kind) {
     case LOG_MARK_ERRORS:
-        json_add_comma(&m->errors);
+        jtext_add_comma(&m->errors);
         buf_add_int(&m->errors, mark->offset);
         break;
     case LOG_MARK_TIME:
-        json_add_comma(m->times);
+        jtext_add_comma(m->times);
         buf_addf(m->times, "[%lld,", (long long)mark->offset);
-        json_add_time(m->times, mark->value);
+        jtext_add_time(m->times, mark->value);
         buf_add_char(m->times, ']');
         break;
     case LOG_MARK_ATTEMPT:

@@ -1,8 +1,9 @@
 /*
- * Queries: what is read, never changed.  Run on reader threads, each with a read-only store of its own.
+ * Queries: what is read, never changed.  Run on reader threads, each with a read-only store of its
+ * own.
  *
- * A query has a time limit: E_TOO_SLOW.  A list reads a bounded number of rows: it comes back short with a
- * cursor long before.
+ * A query has a time limit: E_TOO_SLOW.  A list reads a bounded number of rows: it comes back short
+ * with a cursor long before.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

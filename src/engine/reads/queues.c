@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
 #include "store/meta.h"
@@ -26,7 +26,7 @@ static void add_states(struct buf *b, const int64_t n[JOB_STATE_COUNT])
 {
     buf_add_char(b, '{');
     for (unsigned s = JOB_STAGED; s < JOB_STATE_COUNT; s++) {
-        json_add_key(b, job_state_name((enum job_state)s));
+        jtext_add_key(b, job_state_name((enum job_state)s));
         buf_add_int(b, n[s]);
     }
     buf_add_char(b, '}');
@@ -72,14 +72,14 @@ static void add_broken(struct buf *b, const struct broken_queue *broken)
 {
     if (broken == NULL)
         return;
-    json_add_key(b, "broken");
+    jtext_add_key(b, "broken");
     buf_add_char(b, '[');
     for (; broken != NULL; broken = broken->next) {
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_add_char(b, '{');
-        json_put_string(b, "worker", broken->worker->name);
-        json_put_string(b, "host", worker_place(broken->worker));
-        json_put_string(b, "text", broken->text);
+        jtext_put_string(b, "worker", broken->worker->name);
+        jtext_put_string(b, "host", worker_place(broken->worker));
+        jtext_put_string(b, "text", broken->text);
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');
@@ -90,10 +90,10 @@ static void add_why(void *ctx, const struct queue_log_line *line)
 {
     struct buf *b = ctx;
 
-    json_add_key(b, "why");
+    jtext_add_key(b, "why");
     buf_add_char(b, '{');
-    json_put_string(b, "text", line->text);
-    json_put_time(b, "at", line->at);
+    jtext_put_string(b, "text", line->text);
+    jtext_put_time(b, "at", line->at);
     buf_add_char(b, '}');
 }
 
@@ -105,23 +105,23 @@ static enum err_code add_queue(struct query_view *v, struct buf *b, const struct
     if (store_queue_next_ready(v->store, q->id, &next, err) != E_OK)
         return err->code;
     buf_add_char(b, '{');
-    json_put_string(b, "name", q->name);
-    json_put_string(b, "state", slice_of(queue_state_name(q->state)));
+    jtext_put_string(b, "name", q->name);
+    jtext_put_string(b, "state", slice_of(queue_state_name(q->state)));
     if (q->state != QUEUE_UP &&
         store_queue_log_newest(v->store, q->id, slice_of(queue_state_name(q->state)), add_why, b,
                                err) != E_OK)
         return err->code;
-    json_put_bool(b, "served", view_is_served(v, q->name));
+    jtext_put_bool(b, "served", view_is_served(v, q->name));
     add_broken(b, view_broken(v, q->name));
-    json_add_key(b, "counts");
+    jtext_add_key(b, "counts");
     add_counts(b, counts, q->id);
     if (next != 0) {
-        json_add_id(b, "next", next);
-        json_put_time(b, "next_created_at", id_time(next));
+        jtext_add_id(b, "next", next);
+        jtext_put_time(b, "next_created_at", id_time(next));
     }
-    json_put_time(b, "changed_at", q->changed_at);
-    json_put_int(b, "restarts", q->restarts);
-    json_put_raw(b, "definition", q->definition);
+    jtext_put_time(b, "changed_at", q->changed_at);
+    jtext_put_int(b, "restarts", q->restarts);
+    jtext_put_raw(b, "definition", q->definition);
     buf_add_char(b, '}');
     return E_OK;
 }
@@ -136,7 +136,7 @@ enum err_code query_queues(struct query_view *v, struct query *q, struct err *er
         code = store_counts_load(v->store, take_count, &counts, err);
     buf_addf(&q->reply, "{\"definitions\":%lld,\"queues\":[", (long long)definitions);
     for (size_t i = 0; i < v->queues.count && code == E_OK; i++) {
-        json_add_comma(&q->reply);
+        jtext_add_comma(&q->reply);
         code = add_queue(v, &q->reply, &v->queues.items[i], &counts, err);
     }
     buf_add_str(&q->reply, "]}");
@@ -163,11 +163,11 @@ static void add_line(void *ctx, const struct queue_log_line *line)
 {
     struct buf *b = ctx;
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_char(b, '{');
-    json_put_time(b, "at", line->at);
-    json_put_string(b, "what", line->what);
-    json_put_string(b, "text", line->text);
+    jtext_put_time(b, "at", line->at);
+    jtext_put_string(b, "what", line->what);
+    jtext_put_string(b, "text", line->text);
     buf_add_char(b, '}');
 }
 
@@ -191,8 +191,8 @@ enum err_code query_counts(struct query_view *v, struct query *q, struct err *er
 
     buf_add_str(&q->reply, "{\"counts\":{");
     for (size_t i = 0; i < v->queues.count; i++) {
-        json_add_comma(&q->reply);
-        json_add_string(&q->reply, v->queues.items[i].name);
+        jtext_add_comma(&q->reply);
+        jtext_add_string(&q->reply, v->queues.items[i].name);
         buf_add_char(&q->reply, ':');
         add_counts(&q->reply, &counts, v->queues.items[i].id);
     }

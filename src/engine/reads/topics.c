@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/route/dest.h"
 #include "engine/reads/internal.h"
@@ -110,8 +110,8 @@ static bool is_among(const struct topic *t, struct slice queue)
 
 static void add_queue(struct buf *b, struct slice queue)
 {
-    json_add_comma(b);
-    json_add_string(b, queue);
+    jtext_add_comma(b);
+    jtext_add_string(b, queue);
 }
 
 /* Of two patterns of one queue that match, one counts. */
@@ -130,7 +130,7 @@ static size_t add_topic(struct buf *b, const struct subscriptions *s, const stru
     size_t n = 0;
 
     buf_add_char(b, '{');
-    json_put_string(b, "name", t->name);
+    jtext_put_string(b, "name", t->name);
     buf_add_str(b, ",\"queues\":[");
     for (size_t i = 0; i < t->count; i++)
         if (i == 0 || !slice_equal(t->first[i].queue, t->first[i - 1].queue)) {
@@ -162,7 +162,7 @@ static void add_all(struct buf *b, const struct subscriptions *s)
     for (size_t at = 0; at < s->exact.count;) {
         struct topic t = run_at(s->exact.items, s->exact.count, at);
 
-        json_add_comma(b);
+        jtext_add_comma(b);
         (void)add_topic(b, s, &t);
         at += t.count;
     }
@@ -176,7 +176,7 @@ static void add_patterns(struct buf *b, const struct subscriptions *s)
     for (size_t at = 0; at < s->patterns.count;) {
         struct topic t = run_at(s->patterns.items, s->patterns.count, at);
 
-        json_add_comma(b);
+        jtext_add_comma(b);
         (void)add_topic(b, &none, &t);
         at += t.count;
     }

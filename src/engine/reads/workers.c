@@ -1,12 +1,12 @@
 /*
  * Workers as people see them, and which queues they serve.
  *
- * What a worker runs is read from the claims that were granted to it: it is what the store knows, whatever
- * the worker says.
+ * What a worker runs is read from the claims that were granted to it: it is what the store knows,
+ * whatever the worker says.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
 #include "store/jobs/claims.h"
@@ -74,11 +74,11 @@ static void gather_broken(struct query_view *v, const struct stored_worker *w, s
 
     if (w->broken.size == 0)
         return;
-    for (struct json_iter it = json_members(w->broken); json_next_member(&it, &key, &text);) {
-        struct slice name = json_text(key, &v->arena);
+    for (struct jtext_iter it = jtext_members(w->broken); jtext_next_member(&it, &key, &text);) {
+        struct slice name = jtext_text(key, &v->arena);
 
         names_add(broken, name, v);
-        note_broken(v, w, name, json_text(text, &v->arena));
+        note_broken(v, w, name, jtext_text(text, &v->arena));
     }
 }
 
@@ -91,8 +91,8 @@ static void gather_served(struct query_view *v, const struct stored_worker *w)
     if (w->queues.size == 0 || !view_worker_lives(v, w))
         return;
     gather_broken(v, w, &broken);
-    for (struct json_iter it = json_members(w->queues); json_next_member(&it, &key, &slots);) {
-        struct slice name = json_text(key, &v->arena);
+    for (struct jtext_iter it = jtext_members(w->queues); jtext_next_member(&it, &key, &slots);) {
+        struct slice name = jtext_text(key, &v->arena);
 
         if (names_find(&v->served, name) == NULL && names_find(&broken, name) == NULL)
             names_add(&v->served, name, v);
@@ -169,11 +169,11 @@ static enum err_code look_at_job(struct running *r, int64_t id, int64_t token, s
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != token || r->count++ >= SHOWN_JOBS)
         return E_OK;
-    json_add_comma(r->jobs);
+    jtext_add_comma(r->jobs);
     buf_add_char(r->jobs, '{');
-    json_add_id(r->jobs, "id", id);
-    json_put_string(r->jobs, "queue", view_queue_name(r->view, j.queue));
-    json_put_time(r->jobs, "started_at", j.started_at);
+    jtext_add_id(r->jobs, "id", id);
+    jtext_put_string(r->jobs, "queue", view_queue_name(r->view, j.queue));
+    jtext_put_time(r->jobs, "started_at", j.started_at);
     buf_add_char(r->jobs, '}');
     return E_OK;
 }
@@ -194,14 +194,14 @@ static void add_text(struct buf *b, const char *key, struct slice text)
 {
     if (text.size == 0)
         return;
-    json_put_string(b, key, text);
+    jtext_put_string(b, key, text);
 }
 
 static void add_number(struct buf *b, const char *key, int64_t n)
 {
     if (n == 0)
         return;
-    json_put_int(b, key, n);
+    jtext_put_int(b, key, n);
 }
 
 static void add_worker(const struct query_view *v, struct buf *b, const struct stored_worker *w)
@@ -210,17 +210,17 @@ static void add_worker(const struct query_view *v, struct buf *b, const struct s
     add_text(b, "host", w->host);
     add_number(b, "pid", w->pid);
     add_text(b, "version", w->version);
-    json_put_raw(b, "queues", w->queues.size > 0 ? w->queues : SLICE("{}"));
+    jtext_put_raw(b, "queues", w->queues.size > 0 ? w->queues : SLICE("{}"));
     add_number(b, "slots", w->slots);
-    json_put_raw(b, "broken", w->broken.size > 0 ? w->broken : SLICE("{}"));
-    json_put_time(b, "seen_at", w->seen_at);
+    jtext_put_raw(b, "broken", w->broken.size > 0 ? w->broken : SLICE("{}"));
+    jtext_put_time(b, "seen_at", w->seen_at);
     if (w->instance.size > SHOWN_INSTANCE) {
         add_text(b, "instance", slice_make(w->instance.data, SHOWN_INSTANCE));
-        json_put_time(b, "since", w->since_at);
+        jtext_put_time(b, "since", w->since_at);
     }
-    json_put_bool(b, "live", view_worker_lives(v, w));
+    jtext_put_bool(b, "live", view_worker_lives(v, w));
     if (worker_has_left(w))
-        json_put_bool(b, "stopped", true);
+        jtext_put_bool(b, "stopped", true);
 }
 
 static enum err_code add_running(struct query_view *v, struct buf *b, const struct held_claim *held,
@@ -231,8 +231,8 @@ static enum err_code add_running(struct query_view *v, struct buf *b, const stru
 
     if (look_at_claims(&r, held, err) != E_OK)
         return err->code;
-    json_put_int(b, "running", r.count);
-    json_add_key(b, "jobs");
+    jtext_put_int(b, "running", r.count);
+    jtext_add_key(b, "jobs");
     buf_add_char(b, '[');
     buf_add_slice(b, buf_slice(&jobs));
     buf_add_char(b, ']');
@@ -247,7 +247,7 @@ static enum err_code add_workers(struct query_view *v, struct buf *b, const stru
     for (size_t i = 0; i < v->workers.count; i++) {
         const struct stored_worker *w = &v->workers.items[i];
 
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_add_char(b, '{');
         add_worker(v, b, w);
         if (add_running(v, b, map_find(claims, w->id), &left, err) != E_OK)

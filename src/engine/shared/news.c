@@ -1,9 +1,11 @@
 /*
- * News between the servers of one store: what one tells with its commits, and what others do about it.
+ * News between the servers of one store: what one tells with its commits, and what others do about
+ * it.
  *
  * News are lines: the node that tells, a letter, numbers.
  *   r QUEUE…         jobs of these queues are ready        q      queues have changed
- *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody waits for them
+ *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody
+ *   waits for them
  *   w WORKER         what is known of a worker has changed  x    a server has left
  *   a                more than fits a line: everything is to be looked at
  */
@@ -13,7 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "engine/jobs/ready.h"
+#include "engine/claims/ready.h"
 #include "engine/state.h"
 #include "store/shared.h"
 
@@ -21,7 +23,8 @@
 
 /* ---- telling ---- */
 
-/* Whether there is room for more.  When there is none any more, the others are told to look at everything. */
+/* Whether there is room for more.  When there is none any more, the others are told to look at
+ * everything. */
 static bool add_news(struct engine *e, size_t room)
 {
     if (e->shared.news.size == 0)
@@ -53,7 +56,8 @@ void news_add_worker(struct engine *e, int64_t number)
         buf_addf(&e->shared.news, " w %" PRId64, number);
 }
 
-/* What is ready and was not given to anybody: others may be waiting for it.  Who joins reads the store. */
+/* What is ready and was not given to anybody: others may be waiting for it.  Who joins reads the
+ * store. */
 static void note_ready(struct engine *e)
 {
     if (e->shared.only_server)
@@ -68,8 +72,9 @@ static void note_ready(struct engine *e)
     }
 }
 
-/* That jobs are ready is told after the commit, and not for every batch: a commit with news waits for those of all
- * other servers.  If it gets lost with this server, the others' beats find the jobs. */
+/* That jobs are ready is told after the commit, and not for every batch: a commit with news waits
+ * for those of all other servers.  If it gets lost with this server, the others' beats find the
+ * jobs. */
 static void tell_ready(struct engine *e)
 {
     struct err err = ERR_INIT;

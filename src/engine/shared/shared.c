@@ -1,10 +1,11 @@
 /*
  * A store that other servers write to as well.
  *
- * Nothing in memory is the truth then.  A batch begins its transaction before it looks at anything, learns the
- * database's time and whether queues have changed, and holds what it judges against the others.  Lists of ready
- * jobs are filled for one batch by a scan that passes over what others hold; only that a queue was empty is
- * remembered, until news says otherwise.  Claims in memory are those of this server's node.
+ * Nothing in memory is the truth then.  A batch begins its transaction before it looks at anything,
+ * learns the database's time and whether queues have changed, and holds what it judges against the
+ * others.  Lists of ready jobs are filled for one batch by a scan that passes over what others
+ * hold; only that a queue was empty is remembered, until news says otherwise.  Claims in memory are
+ * those of this server's node.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/shared/shared.h"
@@ -14,8 +15,8 @@
 #include <stdlib.h>
 
 #include "engine/batch/transaction.h"
-#include "engine/jobs/claim.h"
-#include "engine/jobs/ready.h"
+#include "engine/claims/claim.h"
+#include "engine/claims/ready.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
@@ -24,9 +25,10 @@
 #include "store/shared.h"
 #include "store/work.h"
 
-/* How often a server says that it lives, and until when it is then taken as alive.  One that has granted leases is in
- * a hurry: its jobs wait to be judged.  The others look again when a member's time has passed, so that a dead one
- * is taken over within ALIVE_US and a little, however rarely an idle server beats. */
+/* How often a server says that it lives, and until when it is then taken as alive.  One that has
+ * granted leases is in a hurry: its jobs wait to be judged.  The others look again when a member's
+ * time has passed, so that a dead one is taken over within ALIVE_US and a little, however rarely an
+ * idle server beats. */
 #define BEAT_US (10 * US_PER_S)
 #define ALIVE_US (14 * US_PER_S)
 #define BEAT_BUSY_US (2 * US_PER_S)

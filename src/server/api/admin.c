@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "server/api/api.h"
 #include "server/process/server_state.h"
@@ -54,7 +54,7 @@ static void answer_backup(struct chore *c)
         return;
     r->err = c->err;
     buf_add_str(&r->reply, "{\"dir\":");
-    json_add_string(&r->reply, slice_of(c->dir));
+    jtext_add_string(&r->reply, slice_of(c->dir));
     buf_addf(&r->reply, ",\"bytes\":%lld}", (long long)c->bytes);
     request_answer(r, r->err.code == E_OK ? 200 : 0);
     request_wake(r);
@@ -94,7 +94,7 @@ static void answer_check(struct chore *c)
         return;
     r->err = c->err;
     buf_add_str(&r->reply, "{\"ok\":");
-    json_add_bool(&r->reply, c->n_findings == 0);
+    jtext_add_bool(&r->reply, c->n_findings == 0);
     buf_add_str(&r->reply, ",\"findings\":[");
     buf_add_slice(&r->reply, buf_slice(&c->findings));
     buf_add_str(&r->reply, "]}");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/queue/def.h"
 #include "server/api/api.h"
 #include "server/limits.h"
@@ -13,8 +13,9 @@
 /* Those of jobs that can be done to many. */
 static const char *const action_names[] = {"cancel", "retry", "hold",  "release",
                                            "now",    "move",  "delete"};
-static const enum job_action_kind action_kinds[] = {ACTION_CANCEL, ACTION_RETRY, ACTION_HOLD,  ACTION_RELEASE,
-                                             ACTION_NOW,    ACTION_MOVE,  ACTION_DELETE};
+static const enum job_action_kind action_kinds[] = {ACTION_CANCEL,  ACTION_RETRY, ACTION_HOLD,
+                                                    ACTION_RELEASE, ACTION_NOW,   ACTION_MOVE,
+                                                    ACTION_DELETE};
 
 struct bulk_values {
     struct bulk bulk;

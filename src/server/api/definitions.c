@@ -2,7 +2,7 @@
  * Definitions of all kinds: the same handlers serve every row of core/definition/kinds.h.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/definition/kinds.h"
 #include "core/object/quote.h"
 #include "core/object/unknown_key.h"
@@ -52,14 +52,14 @@ enum err_code definition_remove(struct request *r, struct err *err)
 static enum err_code read_puts(struct slice value, enum definition_kind kind, struct arena *arena,
                                struct definition_puts *ret_puts, struct err *err)
 {
-    struct definition_put *puts = arena_array(arena, json_count_members(value) + 1, sizeof(*puts));
+    struct definition_put *puts = arena_array(arena, jtext_count_members(value) + 1, sizeof(*puts));
     struct slice key;
     struct slice definition;
     struct quote quote;
     size_t n = 0;
 
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &definition);) {
-        struct slice name = json_text(key, arena);
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &definition);) {
+        struct slice name = jtext_text(key, arena);
 
         if (read_put(kind, name, definition, arena, &puts[n++], err) != E_OK)
             return err_wrap(err, "%s %s", definition_kinds[kind].name, quote_text(&quote, name));
@@ -78,16 +78,16 @@ static enum err_code read_section(struct slice key, struct slice value, struct o
         const char *section = definition_kinds[kind].section;
 
         words[kind] = section;
-        if (!json_key_is(key, section))
+        if (!jtext_key_is(key, section))
             continue;
-        if (json_type_of(value) == JSON_T_NULL)
+        if (jtext_type_of(value) == JTEXT_NULL)
             return E_OK;
-        if (json_type_of(value) != JSON_T_OBJECT)
+        if (jtext_type_of(value) != JTEXT_OBJECT)
             return err_set(err, E_INVALID, "%s: must be an object of definitions by name, not %s",
                            section, quote_json(&quote, value));
         return read_puts(value, kind, &op->arena, &op->define.puts[kind], err);
     }
-    return unknown_key(json_text(key, &op->arena), words, DEFINITION_KINDS, DEFINITION_KINDS, err);
+    return unknown_key(jtext_text(key, &op->arena), words, DEFINITION_KINDS, DEFINITION_KINDS, err);
 }
 
 static enum err_code read_sections(struct slice object, struct op *op, struct err *err)
@@ -96,7 +96,7 @@ static enum err_code read_sections(struct slice object, struct op *op, struct er
     struct slice key;
     struct slice value;
 
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);)
         if (read_section(key, value, op, err) != E_OK)
             return err->code;
     for (size_t kind = 0; kind < DEFINITION_KINDS; kind++) {

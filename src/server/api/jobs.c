@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "core/queue/def.h"
 #include "server/api/api.h"
@@ -71,18 +71,18 @@ static enum err_code read_due_at(struct object_read *r, const struct field *f, s
     static const struct field time = FIELD_TIME("due_at", job_action, due_at, .null = true);
 
     (void)f;
-    return json_type_of(value) == JSON_T_NULL ? E_OK : field_read(r, &time, value);
+    return jtext_type_of(value) == JTEXT_NULL ? E_OK : field_read(r, &time, value);
 }
 
 /* The number of a step, or its name. */
 static enum err_code read_from(struct object_read *r, const struct field *f, struct slice value)
 {
     struct job_action *act = r->to;
-    bool number = json_type_of(value) == JSON_T_INT && json_int(value) >= 1 &&
-                  json_int(value) <= STEP_NUMBER_MAX;
+    bool number = jtext_type_of(value) == JTEXT_INT && jtext_int(value) >= 1 &&
+                  jtext_int(value) <= STEP_NUMBER_MAX;
 
     (void)f;
-    act->from = number ? value : json_text(value, r->arena); /* empty: no text */
+    act->from = number ? value : jtext_text(value, r->arena); /* empty: no text */
     if (act->from.size == 0 || act->from.size > STEP_NAME_MAX)
         return object_must_be(r, "the number or the name of a step", value);
     return E_OK;
@@ -107,8 +107,8 @@ static const struct field move_fields[] = {
 static const struct field patch_fields[] = {
     FIELD_CUSTOM("due_at", read_due_at, FIELD_GIVEN(job_action, has_due), .schema = "Time",
                  .help = "null: at once."),
-    FIELD_INT("priority", job_action, priority, FIELD_GIVEN(job_action, has_priority), .min = JOB_PRIORITY_MIN,
-              .max = JOB_PRIORITY_MAX),
+    FIELD_INT("priority", job_action, priority, FIELD_GIVEN(job_action, has_priority),
+              .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX),
     FIELD_OBJECT("params", job_action, params, .schema = "Params", .help = "Instead of the job's."),
     FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, job_action, labels),
                  .schema = "Labels"),

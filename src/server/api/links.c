@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "core/route/dest.h"
 #include "core/route/join_def.h"

@@ -6,7 +6,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "server/api/api.h"
 #include "server/limits.h"
 #include "server/process/server_state.h"
@@ -71,14 +71,14 @@ static void add_peer(void *ctx, const struct store_peer *p)
     if (out->size > 0)
         buf_add_char(out, ',');
     buf_addf(out, "{\"node\":%" PRIu32 ",\"name\":", p->node);
-    json_add_string(out, p->name);
-    json_put_string(out, "host", p->host);
+    jtext_add_string(out, p->name);
+    jtext_put_string(out, "host", p->host);
     buf_addf(out, ",\"pid\":%" PRId64 ",\"version\":", p->pid);
-    json_add_string(out, p->version);
-    json_put_string(out, "url", p->url);
-    json_put_time(out, "joined_at", p->joined_at);
-    json_put_time(out, "alive_until_at", p->alive_until_at);
-    json_put_bool(out, "self", slice_is(p->name, f->self));
+    jtext_add_string(out, p->version);
+    jtext_put_string(out, "url", p->url);
+    jtext_put_time(out, "joined_at", p->joined_at);
+    jtext_put_time(out, "alive_until_at", p->alive_until_at);
+    jtext_put_bool(out, "self", slice_is(p->name, f->self));
     buf_add_char(out, '}');
 }
 
@@ -174,7 +174,7 @@ static const char *state_name(const struct server *s)
 static void write_embedded(struct buf *out, const struct store_facts *f)
 {
     buf_add_str(out, ",\"store\":{\"kind\":\"embedded\",\"path\":");
-    json_add_string(out, slice_of(f->path));
+    jtext_add_string(out, slice_of(f->path));
     buf_addf(out,
              ",\"version\":%d,\"bytes\":%" PRId64 ",\"wal_bytes\":%" PRId64
              ",\"free_bytes\":%" PRId64 "},\"disk_free\":%" PRId64,
@@ -187,8 +187,8 @@ static void write_shared(struct buf *out, const struct server *s, const struct f
     bool up = f->err.code == E_OK;
 
     buf_add_str(out, ",\"store\":{\"kind\":\"postgresql\",\"url\":");
-    json_add_string(out, slice_of(s->store_url));
-    json_put_bool(out, "up", up);
+    jtext_add_string(out, slice_of(s->store_url));
+    jtext_put_bool(out, "up", up);
     if (up)
         buf_addf(out, ",\"version\":%d,\"bytes\":%" PRId64, f->facts.version, f->facts.bytes);
     buf_addf(out, "},\"disk_free\":%" PRId64, f->facts.disk_free);
@@ -201,14 +201,14 @@ static void write_server(struct buf *out, const struct server *s, const struct f
     buf_addf(out,
              "{\"version\":\"%s\",\"pid\":%ld,\"state\":\"%s\",\"started_at\":", WAYBILL_VERSION,
              (long)getpid(), state_name(s));
-    json_add_time(out, s->started_at);
+    jtext_add_time(out, s->started_at);
     buf_addf(out,
              ",\"uptime\":%" PRId64 ",\"url\":", (s->http.now_at - s->started_mono_at) / US_PER_S);
-    json_add_string(out, slice_of(s->url));
+    jtext_add_string(out, slice_of(s->url));
     buf_add_str(out, ",\"listen\":");
-    json_add_string(out, slice_of(s->listen));
+    jtext_add_string(out, slice_of(s->listen));
     buf_add_str(out, ",\"socket\":");
-    json_add_string(out, slice_of(s->socket));
+    jtext_add_string(out, slice_of(s->socket));
     buf_addf(out, ",\"connections\":%u,\"waiting\":%llu", http_connections(&s->http),
              (unsigned long long)atomic_load(&s->engine.stats->waiting));
     buf_add_str(out, ",\"worker\":");

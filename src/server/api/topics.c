@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "core/job/job.h"
 #include "core/object/object.h"
@@ -117,10 +117,10 @@ static enum err_code add_start_param(struct start_params *p, struct slice name, 
     p->names[p->n_names++] = name;
     if (slice_is(name, TRIGGER_PARAM))
         return E_OK;
-    json_add_comma(&p->json);
-    json_add_string(&p->json, name);
+    jtext_add_comma(&p->json);
+    jtext_add_string(&p->json, name);
     buf_add_char(&p->json, ':');
-    json_add_string(&p->json, value);
+    jtext_add_string(&p->json, value);
     return E_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse/content_hash.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 /* FNV-1a */
 static uint64_t hash_more(uint64_t hash, const char *data, size_t size)
@@ -27,8 +27,8 @@ uint64_t content_without_redo(struct slice object)
     struct slice key;
     struct slice value;
 
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
-        if (json_key_is(key, "redo")) {
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);) {
+        if (jtext_key_is(key, "redo")) {
             cut = before != NULL ? before : key.data;
             on = value.data + value.size;
             continue;

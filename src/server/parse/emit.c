@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse/emit.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/lease.h"
 #include "server/limits.h"
 #include "server/parse/routing.h"
@@ -63,7 +63,7 @@ enum err_code parse_emit(struct slice text, const struct submit_source *source, 
     struct object_read r = {.to = &x, .arena = arena, .err = err, .with = &own};
     struct slice value;
 
-    if (json_check(text, &value, err) != E_OK || object_read(&r, &emit_object, value) != E_OK)
+    if (jtext_check(text, &value, err) != E_OK || object_read(&r, &emit_object, value) != E_OK)
         return err->code;
     x.token = lease_prove(source->leases, x.id, x.lease);
     *ret_emit = x;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse/exchange.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "server/limits.h"
 #include "server/parse/items.h"
@@ -37,7 +37,7 @@ static enum err_code read_touch(struct object_read *r, const struct field *f, st
 
 static enum err_code check_queues_number(struct object_read *r, struct slice object)
 {
-    size_t n = json_count_members(object);
+    size_t n = jtext_count_members(object);
 
     if (n <= OP_CLAIM_QUEUES_MAX)
         return E_OK;
@@ -55,8 +55,8 @@ static enum err_code check_slots(struct object_read *r, const struct field *f, s
     (void)f;
     if (check_queues_number(r, value) != E_OK)
         return r->err->code;
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &slots);)
-        if (json_type_of(slots) != JSON_T_INT || json_int(slots) < 0)
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &slots);)
+        if (jtext_type_of(slots) != JTEXT_INT || jtext_int(slots) < 0)
             return err_set(r->err, E_INVALID, "%s must be a number of slots, 0 or more",
                            quote_json(&quote, key));
     return E_OK;
@@ -72,11 +72,11 @@ static enum err_code check_broken(struct object_read *r, const struct field *f, 
     (void)f;
     if (check_queues_number(r, value) != E_OK)
         return r->err->code;
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &reason);)
-        if (json_type_of(reason) != JSON_T_STRING || reason.size > BROKEN_BYTES_MAX)
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &reason);)
+        if (jtext_type_of(reason) != JTEXT_STRING || reason.size > BROKEN_BYTES_MAX)
             return err_set(r->err, E_INVALID, "%s must have a reason of at most %d bytes",
                            quote_json(&quote, key), BROKEN_BYTES_MAX);
-    if (json_count_members(value) == 0)
+    if (jtext_count_members(value) == 0)
         ((struct worker_info *)r->to)->broken = slice_make(NULL, 0);
     return E_OK;
 }
@@ -126,9 +126,9 @@ static enum err_code read_worker(struct object_read *r, const struct field *f, s
     struct exchange *x = r->to;
 
     (void)f;
-    if (json_type_of(value) == JSON_T_OBJECT)
+    if (jtext_type_of(value) == JTEXT_OBJECT)
         return object_read_in(r, &worker_object, value, &x->worker);
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "a name or an object", value);
     r->to = &x->worker;
     enum err_code code = field_read(r, &worker_fields[0], value);
@@ -144,23 +144,23 @@ static enum err_code read_queues(struct object_read *r, const struct field *f, s
     struct slice max;
 
     (void)f;
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return object_must_be(r, "an object such as {\"fetch\": 4}", value);
-    size_t count = json_count_members(value);
+    size_t count = jtext_count_members(value);
 
     if (count > OP_CLAIM_QUEUES_MAX)
         return check_queues_number(r, value);
     struct claim_queue *queues = arena_array(r->arena, count + 1, sizeof(*queues));
 
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &max);) {
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &max);) {
         struct claim_queue *queue = &queues[x->n_queues++];
         struct quote quote;
 
-        queue->name = json_text(key, r->arena);
-        if (json_type_of(max) != JSON_T_INT || json_int(max) < 0)
+        queue->name = jtext_text(key, r->arena);
+        if (jtext_type_of(max) != JTEXT_INT || jtext_int(max) < 0)
             return err_set(r->err, E_INVALID, "%s must be a number of jobs, 0 or more",
                            quote_json(&quote, key));
-        queue->max = json_int(max) < OP_CLAIM_MAX ? (int)json_int(max) : OP_CLAIM_MAX;
+        queue->max = jtext_int(max) < OP_CLAIM_MAX ? (int)jtext_int(max) : OP_CLAIM_MAX;
     }
     x->queues = queues;
     return E_OK;
@@ -256,7 +256,7 @@ enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
     struct object_read r = {.to = &x, .arena = arena, .err = err, .with = &own};
     struct slice value;
 
-    if (json_check(text, &value, err) != E_OK ||
+    if (jtext_check(text, &value, err) != E_OK ||
         object_read(&r, requests[kind].table, value) != E_OK)
         return err->code;
     *ret_exchange = x;

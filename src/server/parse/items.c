@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/lease.h"
 #include "core/object/quote.h"
 #include "server/limits.h"
@@ -26,14 +26,14 @@ static enum err_code read_raise(struct object_read *r, struct slice key, struct 
 {
     struct quote quote;
 
-    ret_raise->name = json_text(key, r->arena);
+    ret_raise->name = jtext_text(key, r->arena);
     if (dest_name_check("signal", ret_raise->name, r->err) != E_OK)
         return r->err->code;
-    if (json_type_of(value) != JSON_T_INT || json_int(value) < 1 ||
-        json_int(value) > SIGNAL_COUNT_MAX)
+    if (jtext_type_of(value) != JTEXT_INT || jtext_int(value) < 1 ||
+        jtext_int(value) > SIGNAL_COUNT_MAX)
         return err_set(r->err, E_INVALID, "%s must be raised by a whole number from 1 to %" PRId64,
                        quote_text(&quote, ret_raise->name), SIGNAL_COUNT_MAX);
-    ret_raise->count = json_int(value);
+    ret_raise->count = jtext_int(value);
     return E_OK;
 }
 
@@ -44,15 +44,15 @@ static enum err_code read_raises(struct object_read *r, const struct field *f, s
     struct slice count;
 
     (void)f;
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return object_must_be(r, "an object such as {\"dump\": 1}", value);
-    size_t n = json_count_members(value);
+    size_t n = jtext_count_members(value);
 
     if (n > RAISES_MAX)
         return err_set(r->err, E_TOO_LARGE, "must have at most %d signals, not %zu", RAISES_MAX, n);
     struct signal_raise_item *raises = arena_array(r->arena, n + 1, sizeof(*raises));
 
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &count);)
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &count);)
         if (read_raise(r, key, count, &raises[item->n_raises++]) != E_OK)
             return r->err->code;
     item->raises = raises;
@@ -65,9 +65,9 @@ static enum err_code read_steps(struct object_read *r, const struct field *f, st
     struct finish_item *item = r->to;
 
     (void)f;
-    if (json_type_of(value) != JSON_T_ARRAY)
+    if (jtext_type_of(value) != JTEXT_ARRAY)
         return object_must_be(r, "an array of steps", value);
-    if (json_count_items(value) == 0)
+    if (jtext_count_items(value) == 0)
         return E_OK;
     item->steps = value;
     if (parse_added_steps(value, r->with, r->arena, r->err) == E_OK)
@@ -132,7 +132,7 @@ static enum err_code read_left(struct object_read *r, const struct field *f, str
 
     (void)f;
     ((struct touch_item *)r->to)->left_us = -1;
-    return json_type_of(value) == JSON_T_NULL ? E_OK : field_read(r, &length, value);
+    return jtext_type_of(value) == JTEXT_NULL ? E_OK : field_read(r, &length, value);
 }
 
 static enum err_code check_touch(struct object_read *r, struct slice value)

@@ -2,15 +2,15 @@
 #include "server/parse/job.h"
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/base64.h"
 #include "core/job/job.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "server/limits.h"
-#include "server/parse/routing.h"
 #include "server/parse/content_hash.h"
+#include "server/parse/routing.h"
 
 struct job_values {
     struct submit_item item;
@@ -36,16 +36,17 @@ enum err_code labels_read(struct object_read *r, const struct field *f, struct s
     struct quote quote;
     size_t count = 0;
 
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return object_must_be(r, "an object of strings", value);
-    for (struct json_iter it = json_members(value); json_next_member(&it, &name, &label); count++) {
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &name, &label);
+         count++) {
         quote_json(&quote, name);
         if (count == LABELS_MAX)
             return err_set(r->err, E_INVALID, "at most %d are allowed", LABELS_MAX);
-        if (json_type_of(label) != JSON_T_STRING)
+        if (jtext_type_of(label) != JTEXT_STRING)
             return err_set(r->err, E_INVALID, "%s must be a string", quote.text);
-        if (json_text(name, r->arena).size > LABEL_BYTES_MAX ||
-            json_text(label, r->arena).size > LABEL_BYTES_MAX)
+        if (jtext_text(name, r->arena).size > LABEL_BYTES_MAX ||
+            jtext_text(label, r->arena).size > LABEL_BYTES_MAX)
             return err_set(r->err, E_INVALID, "%s is longer than %d bytes", quote.text,
                            LABEL_BYTES_MAX);
     }
@@ -57,9 +58,9 @@ enum err_code labels_read(struct object_read *r, const struct field *f, struct s
 enum err_code body_read(struct object_read *r, const struct field *f, struct slice value)
 {
     struct slice *to = (struct slice *)(void *)((char *)r->to + f->offset);
-    struct slice body = json_text(value, r->arena);
+    struct slice body = jtext_text(value, r->arena);
 
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "a string", value);
     if (to->data != NULL)
         return err_set(r->err, E_INVALID, "body and body_base64 exclude each other");
@@ -96,12 +97,12 @@ static enum err_code read_command(struct object_read *r, const struct field *f, 
     ((struct job_values *)r->to)->command = value;
     if (check_admin(r) != E_OK)
         return r->err->code;
-    if (json_type_of(value) == JSON_T_STRING)
+    if (jtext_type_of(value) == JTEXT_STRING)
         return value.size > 2 ? E_OK : err_set(r->err, E_INVALID, "must not be empty");
-    if (json_type_of(value) != JSON_T_ARRAY)
+    if (jtext_type_of(value) != JTEXT_ARRAY)
         return object_must_be(r, "a string or an array of strings", value);
-    for (struct json_iter it = json_items(value); json_next_item(&it, &word); count++)
-        if (json_type_of(word) != JSON_T_STRING || count >= COMMAND_ARGS_MAX ||
+    for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &word); count++)
+        if (jtext_type_of(word) != JTEXT_STRING || count >= COMMAND_ARGS_MAX ||
             (count == 0 && word.size == 2))
             return object_must_be(r, "a string or an array of strings", word);
     return count > 0 ? E_OK : err_set(r->err, E_INVALID, "must not be empty");
@@ -171,8 +172,10 @@ static const struct field job_fields[] = {
                .schema = "{'type':'array','items':{'$ref':'#/components/schemas/Step'}}"),
     FIELD_JSON("after", job_values, routing.after, .null = true, .schema = "After",
                .help = "What it waits for."),
-    FIELD_JSON("on_success", job_values, routing.on_success, .null = true, .schema = "Destinations"),
-    FIELD_JSON("on_failure", job_values, routing.on_failure, .null = true, .schema = "Destinations"),
+    FIELD_JSON("on_success", job_values, routing.on_success, .null = true,
+               .schema = "Destinations"),
+    FIELD_JSON("on_failure", job_values, routing.on_failure, .null = true,
+               .schema = "Destinations"),
     FIELD_ID("parent", job_values, routing.parent, .null = true),
     FIELD_JSON("progress", job_values, routing.progress, .null = true,
                .schema = "{'type':'array','items':{'$ref':'#/components/schemas/StepStatus'}}",
@@ -208,7 +211,7 @@ static struct slice options_json(const struct job_values *job, struct arena *are
     buf_add_char(&out, '{');
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (parts[i].value.size > 0)
-            json_put_raw(&out, parts[i].name, parts[i].value);
+            jtext_put_raw(&out, parts[i].name, parts[i].value);
     buf_add_char(&out, '}');
     return arena_copy(arena, buf_slice(&out));
 }
@@ -280,7 +283,8 @@ enum err_code job_read(struct object_read *r, void *to, struct slice value)
         return code;
     if (has_options(&job))
         item->options = options_json(&job, r->arena);
-    if (routing_values_any(&job.routing) && parse_routing(&job.routing, source, r->arena, item, r->err) != E_OK)
+    if (routing_values_any(&job.routing) &&
+        parse_routing(&job.routing, source, r->arena, item, r->err) != E_OK)
         return r->err->code;
     if (item->key.size > 0 || source->key.data != NULL)
         item->content = job.has_redo ? content_without_redo(value) : content_hash(value);

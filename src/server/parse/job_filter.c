@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
@@ -63,9 +63,9 @@ static void add_label(struct buf *labels, const struct param *p)
     if (p->name.size <= prefix || memcmp(p->name.data, LABEL_PREFIX, prefix) != 0)
         return;
     buf_add_char(labels, labels->size == 0 ? '{' : ',');
-    json_add_string(labels, slice_make(p->name.data + prefix, p->name.size - prefix));
+    jtext_add_string(labels, slice_make(p->name.data + prefix, p->name.size - prefix));
     buf_add_char(labels, ':');
-    json_add_string(labels, p->value);
+    jtext_add_string(labels, p->value);
 }
 
 static struct slice labels_from_params(struct request *r, struct arena *arena)
@@ -166,14 +166,14 @@ static enum err_code read_states(struct object_read *r, const struct field *f, s
     struct slice name;
 
     (void)f;
-    if (json_type_of(value) == JSON_T_STRING)
-        return add_state(json_text(value, r->arena), &filter->states, r->err);
-    if (json_type_of(value) != JSON_T_ARRAY)
+    if (jtext_type_of(value) == JTEXT_STRING)
+        return add_state(jtext_text(value, r->arena), &filter->states, r->err);
+    if (jtext_type_of(value) != JTEXT_ARRAY)
         return object_must_be(r, "an array of states", value);
-    for (struct json_iter it = json_items(value); json_next_item(&it, &name);) {
-        if (json_type_of(name) != JSON_T_STRING)
+    for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &name);) {
+        if (jtext_type_of(name) != JTEXT_STRING)
             return object_must_be(r, "an array of states", name);
-        if (add_state(json_text(name, r->arena), &filter->states, r->err) != E_OK)
+        if (add_state(jtext_text(name, r->arena), &filter->states, r->err) != E_OK)
             return r->err->code;
     }
     return E_OK;
@@ -186,7 +186,7 @@ static enum err_code read_labels(struct object_read *r, const struct field *f, s
 
     if (labels_read(r, f, value) != E_OK)
         return r->err->code;
-    if (json_count_members(value) == 0)
+    if (jtext_count_members(value) == 0)
         filter->labels = slice_make(NULL, 0);
     return E_OK;
 }
@@ -204,10 +204,10 @@ static enum err_code check_older(struct object_read *r, const struct field *f, s
 
 static enum err_code read_since(struct object_read *r, const struct field *f, struct slice value)
 {
-    struct slice text = json_text(value, r->arena);
+    struct slice text = jtext_text(value, r->arena);
 
     (void)f;
-    if (json_type_of(value) != JSON_T_STRING || text.size == 0)
+    if (jtext_type_of(value) != JTEXT_STRING || text.size == 0)
         return object_must_be(r, "a duration like 2h or a time like 2026-12-24T22:00:00Z", value);
     return since_parse(text, *(const int64_t *)r->with, &((struct job_filter *)r->to)->first_id,
                        r->err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse/log.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/base64.h"
 #include "engine/op.h"
 #include "server/limits.h"
@@ -10,9 +10,9 @@
 static enum err_code read_data(struct object_read *r, const struct field *f, struct slice value)
 {
     struct log_append *log = r->to;
-    struct slice data = json_text(value, r->arena);
+    struct slice data = jtext_text(value, r->arena);
 
-    if (json_type_of(value) != JSON_T_STRING)
+    if (jtext_type_of(value) != JTEXT_STRING)
         return object_must_be(r, "a string", value);
     if (strcmp(f->name, "base64") == 0 && !base64_decode(data, r->arena, &data))
         return err_set(r->err, E_INVALID, "is not base64 (A-Z a-z 0-9 + / and = at the end)");
@@ -30,14 +30,14 @@ static bool read_mark(struct slice value, struct log_mark *ret_mark)
     struct slice offset;
     struct slice at;
 
-    if (json_type_of(value) != JSON_T_ARRAY || json_count_items(value) != 2)
+    if (jtext_type_of(value) != JTEXT_ARRAY || jtext_count_items(value) != 2)
         return false;
-    struct json_iter it = json_items(value);
+    struct jtext_iter it = jtext_items(value);
 
-    if (!json_next_item(&it, &offset) || !json_next_item(&it, &at) ||
-        json_type_of(offset) != JSON_T_INT || json_type_of(at) != JSON_T_INT)
+    if (!jtext_next_item(&it, &offset) || !jtext_next_item(&it, &at) ||
+        jtext_type_of(offset) != JTEXT_INT || jtext_type_of(at) != JTEXT_INT)
         return false;
-    *ret_mark = log_mark_unpack(json_int(offset), json_int(at));
+    *ret_mark = log_mark_unpack(jtext_int(offset), jtext_int(at));
     return ret_mark->kind != LOG_MARK_ATTEMPT; /* where those begin the engine knows */
 }
 
@@ -47,16 +47,16 @@ static enum err_code read_times(struct object_read *r, const struct field *f, st
     struct slice item;
 
     (void)f;
-    if (json_type_of(value) != JSON_T_ARRAY)
+    if (jtext_type_of(value) != JTEXT_ARRAY)
         return object_must_be(r, "an array", value);
-    size_t count = json_count_items(value);
+    size_t count = jtext_count_items(value);
 
     if (count > LOG_TIMES_MAX)
         return err_set(r->err, E_TOO_LARGE, "must have at most %d items, not %zu", LOG_TIMES_MAX,
                        count);
     struct log_mark *marks = arena_array(r->arena, count + 1, sizeof(*marks));
 
-    for (struct json_iter it = json_items(value); json_next_item(&it, &item);)
+    for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &item);)
         if (!read_mark(item, &marks[log->n_marks++]))
             return object_must_be(r, "pairs of an offset and microseconds since 1970", item);
     log->marks = marks;

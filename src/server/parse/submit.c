@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse/submit.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "core/object/quote.h"
 #include "server/limits.h"
@@ -69,7 +69,7 @@ static enum err_code parse_array(struct slice array, const struct submit_source 
 {
     struct slice object;
     size_t index = 0;
-    size_t count = json_count_items(array);
+    size_t count = jtext_count_items(array);
 
     if (count == 0)
         return err_set(err, E_INVALID, "the array is empty: there is no job in it");
@@ -79,7 +79,7 @@ static enum err_code parse_array(struct slice array, const struct submit_source 
                        count, OP_ITEMS_MAX);
     struct submit_item *items = arena_array(arena, count, sizeof(*items));
 
-    for (struct json_iter it = json_items(array); json_next_item(&it, &object); index++)
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &object); index++)
         if (parse_of_array(object, index, source, arena, &items[index], err) != E_OK)
             return err->code;
     ret_submit->mode = SUBMIT_ARRAY;
@@ -110,17 +110,17 @@ enum err_code parse_submit(struct slice text, const struct submit_source *source
     struct quote quote;
 
     own.sum = &sum;
-    if (json_check(text, &value, err) != E_OK)
+    if (jtext_check(text, &value, err) != E_OK)
         return err->code;
-    switch (json_type_of(value)) {
-    case JSON_T_OBJECT: return parse_one(value, &own, arena, ret_submit, err);
-    case JSON_T_ARRAY: return parse_array(value, &own, arena, ret_submit, err);
-    case JSON_T_NULL:
-    case JSON_T_FALSE:
-    case JSON_T_TRUE:
-    case JSON_T_INT:
-    case JSON_T_REAL:
-    case JSON_T_STRING: break;
+    switch (jtext_type_of(value)) {
+    case JTEXT_OBJECT: return parse_one(value, &own, arena, ret_submit, err);
+    case JTEXT_ARRAY: return parse_array(value, &own, arena, ret_submit, err);
+    case JTEXT_NULL:
+    case JTEXT_FALSE:
+    case JTEXT_TRUE:
+    case JTEXT_INT:
+    case JTEXT_REAL:
+    case JTEXT_STRING: break;
     }
     return err_set(err, E_INVALID, "the body must be a job (an object) or an array of jobs, not %s",
                    quote_json(&quote, value));
@@ -146,6 +146,7 @@ void parse_submit_line(struct slice line, const struct submit_source *source, st
     struct err *err = &item->parse_err;
     struct slice value;
 
-    if (json_check(line, &value, err) == E_OK && parse_job(value, source, arena, item, err) == E_OK)
+    if (jtext_check(line, &value, err) == E_OK &&
+        parse_job(value, source, arena, item, err) == E_OK)
         (void)check_line(item, err);
 }

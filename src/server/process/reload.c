@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "core/definition/definition.h"
 #include "server/process/notify.h"
@@ -105,10 +105,10 @@ static size_t count_changes(struct slice reply)
     struct slice word;
     size_t count = 0;
 
-    if (!json_find(reply, "changes", &changes))
+    if (!jtext_find(reply, "changes", &changes))
         return 0;
-    for (struct json_iter it = json_items(changes); json_next_item(&it, &change);)
-        if (json_find(change, "change", &word) && !slice_is(word, "\"same\""))
+    for (struct jtext_iter it = jtext_items(changes); jtext_next_item(&it, &change);)
+        if (jtext_find(change, "change", &word) && !slice_is(word, "\"same\""))
             count++;
     return count;
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "server/process/server_state.h"
 #include "server/process/worker_exec.h"
@@ -273,7 +273,7 @@ void worker_child_write(const struct worker_child *w, struct buf *out)
         return;
     }
     buf_add_str(out, "{\"name\":");
-    json_add_string(out, slice_of(w->name));
+    jtext_add_string(out, slice_of(w->name));
     buf_addf(out, ",\"state\":\"%s\",\"pid\":", state_names[w->state]);
     if (w->pid > 0)
         buf_addf(out, "%ld", (long)w->pid);

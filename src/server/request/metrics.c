@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "server/process/server_state.h"
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE };
@@ -85,11 +85,11 @@ static void write_states(struct buf *out, struct slice queue, struct slice state
     struct slice state;
     struct slice count;
 
-    for (struct json_iter it = json_members(states); json_next_member(&it, &state, &count);) {
+    for (struct jtext_iter it = jtext_members(states); jtext_next_member(&it, &state, &count);) {
         buf_add_str(out, "waybill_jobs{queue=\"");
         label(out, queue);
         buf_add_str(out, "\",state=\"");
-        label(out, json_text(state, arena));
+        label(out, jtext_text(state, arena));
         buf_add_str(out, "\"} ");
         buf_add_slice(out, count);
         buf_add_char(out, '\n');
@@ -104,11 +104,11 @@ static void write_jobs(struct buf *out, struct slice counts)
     struct slice states;
 
     head(out, "waybill_jobs", METRIC_GAUGE, "Jobs by queue and state.");
-    if (!json_find(counts, "counts", &queues))
+    if (!jtext_find(counts, "counts", &queues))
         return;
-    for (struct json_iter it = json_members(queues); json_next_member(&it, &name, &states);)
-        if (json_type_of(states) == JSON_T_OBJECT)
-            write_states(out, json_text(name, &arena), states, &arena);
+    for (struct jtext_iter it = jtext_members(queues); jtext_next_member(&it, &name, &states);)
+        if (jtext_type_of(states) == JTEXT_OBJECT)
+            write_states(out, jtext_text(name, &arena), states, &arena);
 }
 
 /* One figure of each item of a list. */
@@ -128,11 +128,11 @@ static void write_list(struct buf *out, const struct list_metric *m, struct slic
     struct slice value;
 
     head(out, m->name, m->type, m->help);
-    for (struct json_iter it = json_items(items); json_next_item(&it, &item);) {
-        if (!json_find(item, "name", &name) || !json_find(item, m->member, &value))
+    for (struct jtext_iter it = jtext_items(items); jtext_next_item(&it, &item);) {
+        if (!jtext_find(item, "name", &name) || !jtext_find(item, m->member, &value))
             continue;
         buf_addf(out, "%s{%s=\"", m->name, m->label);
-        label(out, json_text(name, &arena));
+        label(out, jtext_text(name, &arena));
         buf_add_str(out, "\"} ");
         buf_add_slice(out, value);
         buf_add_char(out, '\n');
@@ -152,10 +152,10 @@ static void write_links(struct buf *out, const struct metrics_of_store *store)
     };
     struct slice items;
 
-    if (json_find(store->signals, "signals", &items))
+    if (jtext_find(store->signals, "signals", &items))
         for (size_t i = 0; i < ARRAY_LEN(of_signals); i++)
             write_list(out, &of_signals[i], items);
-    if (json_find(store->joins, "joins", &items))
+    if (jtext_find(store->joins, "joins", &items))
         for (size_t i = 0; i < ARRAY_LEN(of_joins); i++)
             write_list(out, &of_joins[i], items);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "server/limits.h"
 #include "server/request/routes.h"
 
@@ -12,7 +12,7 @@ static const enum err_code common_errors[] = {E_BAD_REQUEST, E_UNAUTHORIZED, E_F
 
 static void add_text(struct buf *out, const char *name, const char *text)
 {
-    json_put_string(out, name, slice_of(text));
+    jtext_put_string(out, name, slice_of(text));
 }
 
 static void add_param(struct buf *out, const char *name, const char *in, const char *type,
@@ -20,11 +20,11 @@ static void add_param(struct buf *out, const char *name, const char *in, const c
 {
     bool in_path = strcmp(in, "path") == 0;
 
-    json_add_comma(out);
+    jtext_add_comma(out);
     buf_add_char(out, '{');
     add_text(out, "name", name);
     add_text(out, "in", in);
-    json_put_bool(out, "required", in_path);
+    jtext_put_bool(out, "required", in_path);
     if (help != NULL)
         add_text(out, "description", help);
     buf_addf(out, ",\"schema\":{\"type\":\"%s\"}}", type);
@@ -53,7 +53,7 @@ static void add_params(struct buf *out, const struct route *r)
 static void add_content(struct buf *out, const char *type, const char *schema)
 {
     buf_add_str(out, "\"content\":{");
-    json_add_string(out, slice_of(type));
+    jtext_add_string(out, slice_of(type));
     if (schema != NULL)
         buf_addf(out, ":{\"schema\":{\"$ref\":\"#/components/schemas/%s\"}}", schema);
     else
@@ -127,7 +127,7 @@ static const char *right_name(enum right right)
 
 static void add_operation(struct buf *out, const struct route *r)
 {
-    json_add_comma(out);
+    jtext_add_comma(out);
     buf_add_char(out, '"');
     for (const char *p = r->method; *p != '\0'; p++)
         buf_add_char(out, (char)(*p | 0x20));
@@ -161,8 +161,8 @@ static void add_paths(struct buf *out)
     for (size_t i = 0; (first = routes_get(i)) != NULL; i++) {
         if (!is_first_of_path(i))
             continue;
-        json_add_comma(out);
-        json_add_string(out, slice_of(first->path));
+        jtext_add_comma(out);
+        jtext_add_string(out, slice_of(first->path));
         buf_add_str(out, ":{");
         for (size_t j = i; (route = routes_get(j)) != NULL; j++)
             if (strcmp(route->path, first->path) == 0)
@@ -176,7 +176,7 @@ void openapi_write(struct buf *out, struct slice url)
     buf_add_str(
         out, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Waybill\",\"version\":\"" WAYBILL_VERSION
              "\",\"description\":\"A durable work queue.\"},\"servers\":[{\"url\":");
-    json_add_string(out, url);
+    jtext_add_string(out, url);
     buf_add_str(out, "}],\"paths\":{");
     add_paths(out);
     buf_add_str(out, "},\"components\":{\"securitySchemes\":{\"token\":{\"type\":\"http\","

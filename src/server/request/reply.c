@@ -2,7 +2,7 @@
 #include "server/request/reply.h"
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "server/limits.h"
 #include "server/process/server_state.h"
@@ -11,11 +11,11 @@
 
 static void add_all(struct buf *out, const struct err *errs, size_t n)
 {
-    json_add_key(out, "errors");
+    jtext_add_key(out, "errors");
     buf_add_char(out, '[');
     for (size_t i = 0; i < n; i++) {
-        json_add_comma(out);
-        json_add_string(out, slice_of(errs[i].msg));
+        jtext_add_comma(out);
+        jtext_add_string(out, slice_of(errs[i].msg));
     }
     buf_add_char(out, ']');
 }
@@ -30,13 +30,13 @@ void reply_errors(struct buf *out, const struct err *err, const struct err *all,
     buf_add_str(out, "{\"error\":{\"code\":\"");
     buf_add_str(out, err_name(err->code));
     buf_add_str(out, "\",\"message\":");
-    json_add_string(out, slice_of(err->msg));
+    jtext_add_string(out, slice_of(err->msg));
     if (err->item > 0 || err->unknown_queue || n > 0) {
         buf_add_str(out, ",\"detail\":{");
         if (err->item > 0)
-            json_put_int(out, "index", (int64_t)err->item - 1);
+            jtext_put_int(out, "index", (int64_t)err->item - 1);
         if (err->unknown_queue)
-            json_put_string(out, "unknown", SLICE("queue"));
+            jtext_put_string(out, "unknown", SLICE("queue"));
         if (n > 0)
             add_all(out, all, n);
         buf_add_char(out, '}');

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
@@ -217,7 +217,7 @@ enum err_code request_json(struct request *r, struct slice *ret_value, struct er
     }
     if (r->body.size == 0)
         return err_set(err, E_BAD_REQUEST, "the body is empty: JSON is expected");
-    return json_check(buf_slice(&r->body), ret_value, err);
+    return jtext_check(buf_slice(&r->body), ret_value, err);
 }
 
 enum err_code request_object(struct request *r, struct slice *ret_object, struct err *err)
@@ -227,7 +227,7 @@ enum err_code request_object(struct request *r, struct slice *ret_object, struct
 
     if (request_json(r, &value, err) != E_OK)
         return err->code;
-    if (json_type_of(value) != JSON_T_OBJECT)
+    if (jtext_type_of(value) != JTEXT_OBJECT)
         return err_set(err, E_INVALID, "the body must be an object, not %s",
                        quote_json(&quote, value));
     *ret_object = value;

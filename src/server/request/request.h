@@ -156,7 +156,8 @@ MUST_CHECK enum err_code request_json(struct request *r, struct slice *ret_value
 MUST_CHECK enum err_code request_object(struct request *r, struct slice *ret_object,
                                         struct err *err);
 
-/* The body read by its table.  E_BAD_REQUEST when it is no JSON, E_INVALID for what the table refuses. */
+/* The body read by its table.  E_BAD_REQUEST when it is no JSON, E_INVALID for what the table
+ * refuses. */
 MUST_CHECK enum err_code request_body(struct request *r, const struct object *table, void *to,
                                       struct arena *arena, struct err *err);
 

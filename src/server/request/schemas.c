@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/state.h"
 #include "core/queue/keys.h"
 #include "core/route/join_def.h"
@@ -26,11 +26,11 @@ static const struct object *const requests[] = {
 static void write_names(struct buf *out, const char *name, const char *(*name_of)(unsigned n),
                         unsigned count)
 {
-    json_add_key(out, name);
+    jtext_add_key(out, name);
     buf_add_str(out, "{\"enum\":[");
     for (unsigned n = 1; n < count; n++) {
-        json_add_comma(out);
-        json_add_string(out, slice_of(name_of(n)));
+        jtext_add_comma(out);
+        jtext_add_string(out, slice_of(name_of(n)));
     }
     buf_add_str(out, "]}");
 }
@@ -51,7 +51,7 @@ void schemas_write(struct buf *out)
     write_names(out, "ErrorCode", code_name, ERR_CODE_COUNT);
     write_names(out, "State", state_name, JOB_STATE_COUNT);
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        json_add_key(out, requests[i]->schema);
+        jtext_add_key(out, requests[i]->schema);
         object_schema(requests[i], out);
     }
     buf_add_char(out, ',');

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "server/api/api.h"
 #include "server/limits.h"
 #include "server/process/server_state.h"
@@ -107,19 +107,19 @@ static void format_job(const struct event *e, struct buf *out)
     char id[ID_TEXT_SIZE];
 
     buf_addf(out, "event: job\ndata: {\"id\":\"%s\",\"queue\":", id_format(e->id, id));
-    json_add_string(out, e->queue);
+    jtext_add_string(out, e->queue);
     buf_addf(out, ",\"state\":\"%s\",\"what\":\"%s\",\"at\":", job_state_name(e->state), e->what);
-    json_add_time(out, e->at);
+    jtext_add_time(out, e->at);
     buf_add_str(out, "}\n\n");
 }
 
 static void format_queue(const struct event *e, struct buf *out)
 {
     buf_add_str(out, "event: queue\ndata: {\"queue\":");
-    json_add_string(out, e->queue);
+    jtext_add_string(out, e->queue);
     buf_addf(out, ",\"state\":\"%s\",\"what\":\"%s\",\"at\":",
              e->queue_state == 0 ? "deleted" : queue_state_name(e->queue_state), e->what);
-    json_add_time(out, e->at);
+    jtext_add_time(out, e->at);
     buf_add_str(out, "}\n\n");
 }
 

@@ -9,7 +9,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/job/job.h"
 #include "server/api/api.h"
 #include "server/limits.h"
@@ -192,7 +192,7 @@ static void refuse_chunk(struct request *r, const struct submit *s, const struct
 
         buf_addf(&r->reply, "{\"line\":%zu,", s->first_line + i);
         buf_addf(&r->reply, "\"error\":{\"code\":\"%s\",\"message\":", err_name(err->code));
-        json_add_string(&r->reply, slice_of(err->msg));
+        jtext_add_string(&r->reply, slice_of(err->msg));
         buf_add_str(&r->reply, "}}\n");
     }
 }

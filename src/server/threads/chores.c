@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "server/threads/threads.h"
 
 #define FINDINGS_MAX ((size_t)1 << 20)
@@ -38,7 +38,7 @@ static void add_finding(void *ctx, const char *finding)
 
     if (c->n_findings++ > 0)
         buf_add_char(&c->findings, ',');
-    json_add_string(&c->findings, slice_of(finding));
+    jtext_add_string(&c->findings, slice_of(finding));
 }
 
 static enum err_code work(struct chore *c, struct store *store, struct err *err)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 static bool read_number(const struct db_row *row, int place, const struct db_column *c, char *item)
 {
@@ -38,8 +38,8 @@ static bool is_json(struct slice text, enum db_column_type type)
     struct err ignored = ERR_INIT;
     struct slice value;
 
-    return json_check(text, &value, &ignored) == E_OK &&
-           (type == DB_COLUMN_JSON || json_type_of(value) == JSON_T_OBJECT);
+    return jtext_check(text, &value, &ignored) == E_OK &&
+           (type == DB_COLUMN_JSON || jtext_type_of(value) == JTEXT_OBJECT);
 }
 
 static bool read_slice(struct slice s, const struct db_column *c, struct arena *arena, char *item)

@@ -2,7 +2,7 @@
 #include "store/jobs/history.h"
 
 #include "base/buf.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 /* The numbers among it, by their place in struct job.  Statements know that the holds come first.
  */
@@ -54,7 +54,7 @@ static void add_number(struct buf *b, const char *key, int64_t value)
 {
     if (value == 0)
         return;
-    json_put_int(b, key, value);
+    jtext_put_int(b, key, value);
 }
 
 struct slice history_format(const struct job *j, struct arena *arena)
@@ -68,16 +68,16 @@ struct slice history_format(const struct job *j, struct arena *arena)
     NUMBERS(X)
 #undef X
     if (tells_of_attempt(j)) {
-        json_put_int(&b, "at", j->attempt);
+        jtext_put_int(&b, "at", j->attempt);
     }
     if (j->exited) {
-        json_put_int(&b, "exit", j->exit);
+        jtext_put_int(&b, "exit", j->exit);
     }
     if (j->text.size > 0) {
-        json_put_string(&b, "text", j->text);
+        jtext_put_string(&b, "text", j->text);
     }
     if (j->unit.size > 0) {
-        json_put_string(&b, "unit", j->unit);
+        jtext_put_string(&b, "unit", j->unit);
     }
     buf_add_char(&b, '}');
     return arena_copy(arena, buf_slice(&b));
@@ -86,16 +86,16 @@ struct slice history_format(const struct job *j, struct arena *arena)
 /* A number that fits its place: none is below 0, and counters are counted on from. */
 static bool is_sound(struct slice value, size_t size)
 {
-    int64_t n = json_int(value);
+    int64_t n = jtext_int(value);
 
-    return json_type_of(value) == JSON_T_INT && n >= 0 && (size > sizeof(int) || n < INT32_MAX / 2);
+    return jtext_type_of(value) == JTEXT_INT && n >= 0 && (size > sizeof(int) || n < INT32_MAX / 2);
 }
 
 static bool take_number(struct slice key, struct slice value, struct job *j)
 {
 #define X(name, member, type)                      \
-    if (json_key_is(key, name)) {                  \
-        j->member = (type)json_int(value);         \
+    if (jtext_key_is(key, name)) {                 \
+        j->member = (type)jtext_int(value);        \
         return is_sound(value, sizeof(j->member)); \
     }
     NUMBERS(X)
@@ -105,14 +105,14 @@ static bool take_number(struct slice key, struct slice value, struct job *j)
 
 static void take_rest(struct slice key, struct slice value, struct arena *arena, struct job *j)
 {
-    if (json_key_is(key, "exit")) {
+    if (jtext_key_is(key, "exit")) {
         j->exited = true;
-        j->exit = (int)json_int(value);
+        j->exit = (int)jtext_int(value);
     }
-    if (json_key_is(key, "text"))
-        j->text = arena_copy(arena, json_text(value, arena));
-    if (json_key_is(key, "unit"))
-        j->unit = arena_copy(arena, json_text(value, arena));
+    if (jtext_key_is(key, "text"))
+        j->text = arena_copy(arena, jtext_text(value, arena));
+    if (jtext_key_is(key, "unit"))
+        j->unit = arena_copy(arena, jtext_text(value, arena));
 }
 
 static void forget_attempt(struct job *j)
@@ -130,7 +130,7 @@ static bool is_object(struct slice json)
     struct err ignored = ERR_INIT;
     struct slice value;
 
-    return json_check(json, &value, &ignored) == E_OK && json_type_of(value) == JSON_T_OBJECT;
+    return jtext_check(json, &value, &ignored) == E_OK && jtext_type_of(value) == JTEXT_OBJECT;
 }
 
 bool history_parse(struct slice json, struct arena *arena, struct job *j)
@@ -146,14 +146,14 @@ bool history_parse(struct slice json, struct arena *arena, struct job *j)
     }
     if (!is_object(json))
         return false;
-    for (struct json_iter it = json_members(json); json_next_member(&it, &key, &value);) {
+    for (struct jtext_iter it = jtext_members(json); jtext_next_member(&it, &key, &value);) {
         if (!take_number(key, value, j))
             return false;
         take_rest(key, value, arena, j);
     }
     if (j->outcome >= JOB_OUT_COUNT || j->cause >= JOB_CAUSE_COUNT)
         return false;
-    if (json_find(json, "at", &at) && json_int(at) != j->attempt)
+    if (jtext_find(json, "at", &at) && jtext_int(at) != j->attempt)
         forget_attempt(j);
     return true;
 }
@@ -168,11 +168,11 @@ bool history_parse_claimed(struct slice json, struct job *j)
     if (!is_object(json))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (json_find(json, names[i], &value)) {
+        if (jtext_find(json, names[i], &value)) {
             if (!is_sound(value, sizeof(int)))
                 return false;
-            *members[i] = (int)json_int(value);
+            *members[i] = (int)jtext_int(value);
         }
-    j->has_dests = json_find(json, "billed", &value) && json_int(value) != 0;
+    j->has_dests = jtext_find(json, "billed", &value) && jtext_int(value) != 0;
     return true;
 }

@@ -57,8 +57,9 @@ struct store_claim {
 };
 
 /* Makes the ready jobs jobs[i].id running, and fills in what a worker needs and what the attempt
- * continues from (lost, has_dests, step, failed_step, attempts_before).  A job that is no longer ready
- * gets the state JOB_NONE.  A job beyond bytes_max stays JOB_READY, with its queue and priority. */
+ * continues from (lost, has_dests, step, failed_step, attempts_before).  A job that is no longer
+ * ready gets the state JOB_NONE.  A job beyond bytes_max stays JOB_READY, with its queue and
+ * priority. */
 MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
                                           struct job *jobs, size_t n, struct arena *arena,
                                           struct err *err);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "store/internal.h"
 #include "store/jobs/history.h"
 #include "store/jobs/jobs.h"
@@ -237,7 +237,7 @@ static bool is_readable(struct slice json)
     struct slice value;
 
     return json.size == 0 ||
-           (json_check(json, &value, &ignored) == E_OK && json_type_of(value) == JSON_T_OBJECT);
+           (jtext_check(json, &value, &ignored) == E_OK && jtext_type_of(value) == JTEXT_OBJECT);
 }
 
 /* Params are in nearly every job: a look at their ends must do, unless there is more to be put into

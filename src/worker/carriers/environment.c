@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "worker/talk/served_queues.h"
 
 #define VALUE_MAX ((size_t)120 << 10)  /* the kernel's limit is 128 KiB, with the name */
@@ -85,14 +85,14 @@ static void add_params(struct env *e, struct slice params)
 
     if (params.size == 0)
         return;
-    for (struct json_iter it = json_members(params); json_next_member(&it, &key, &value);) {
-        struct slice text = json_type_of(value) == JSON_T_STRING ? json_text(value, e->arena)
+    for (struct jtext_iter it = jtext_members(params); jtext_next_member(&it, &key, &value);) {
+        struct slice text = jtext_type_of(value) == JTEXT_STRING ? jtext_text(value, e->arena)
                                                                  : value;
 
         if (total + text.size > PARAMS_MAX)
             continue;
         total += text.size;
-        add(e, param_name(e, json_text(key, e->arena)), text);
+        add(e, param_name(e, jtext_text(key, e->arena)), text);
     }
 }
 
@@ -144,14 +144,14 @@ static void add_given(struct env *e, struct slice given)
 
     if (given.size == 0)
         return;
-    for (struct json_iter it = json_members(given); json_next_member(&it, &name, &value);)
-        set(e, arena_strdup(e->arena, json_text(name, e->arena)), json_text(value, e->arena));
+    for (struct jtext_iter it = jtext_members(given); jtext_next_member(&it, &name, &value);)
+        set(e, arena_strdup(e->arena, jtext_text(name, e->arena)), jtext_text(value, e->arena));
 }
 
 static size_t count_given(const struct environment_of *of)
 {
-    return (of->queue_env.size > 0 ? json_count_members(of->queue_env) : 0) +
-           (of->job_env.size > 0 ? json_count_members(of->job_env) : 0);
+    return (of->queue_env.size > 0 ? jtext_count_members(of->queue_env) : 0) +
+           (of->job_env.size > 0 ? jtext_count_members(of->job_env) : 0);
 }
 
 static void begin(struct env *e, const struct environment_of *of, size_t n)
@@ -183,7 +183,7 @@ char **environment_make(const struct environment_of *of, struct task *t)
 {
     struct env e = {.arena = &t->arena};
 
-    begin(&e, of, t->params.size > 0 ? json_count_members(t->params) : 0);
+    begin(&e, of, t->params.size > 0 ? jtext_count_members(t->params) : 0);
     add(&e, "WAYBILL_ID", t->id);
     add(&e, "WAYBILL_LEASE", t->lease);
     add(&e, "WAYBILL_JOB_URL", t->url);

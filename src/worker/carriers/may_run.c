@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/carriers/may_run.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "worker/run/task.h"
 #include "worker/talk/served_queues.h"
 
@@ -26,7 +26,7 @@ static bool is_wanted(const struct served_queues *all, struct slice name, struct
         if (slice_is(name, all->only[i]))
             return true;
     return all->n_only == 0 && all->n_subscriptions == 0 &&
-           !json_find(server, "subscriber", &subscriber);
+           !jtext_find(server, "subscriber", &subscriber);
 }
 
 enum err_code may_run_queue(const struct served_queues *all, struct slice name, struct slice server,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 #define CONNECT_TIMEOUT_S 10L
 #define TOKEN_MAX 4096
@@ -243,18 +243,18 @@ static struct slice text_of(struct slice object, const char *name, struct arena 
 {
     struct slice value;
 
-    if (!json_find(object, name, &value) || json_type_of(value) != JSON_T_STRING)
+    if (!jtext_find(object, name, &value) || jtext_type_of(value) != JTEXT_STRING)
         return (struct slice){0};
-    return json_text(value, arena);
+    return jtext_text(value, arena);
 }
 
 static void read_detail(struct slice detail, struct err *err)
 {
     struct slice value;
 
-    if (json_find(detail, "index", &value) && json_type_of(value) == JSON_T_INT)
-        err->item = (unsigned)json_int(value) + 1;
-    err->unknown_queue = json_find(detail, "unknown", &value) && slice_is(value, "\"queue\"");
+    if (jtext_find(detail, "index", &value) && jtext_type_of(value) == JTEXT_INT)
+        err->item = (unsigned)jtext_int(value) + 1;
+    err->unknown_queue = jtext_find(detail, "unknown", &value) && slice_is(value, "\"queue\"");
 }
 
 /* Reads {"error":{"code","message","detail":{"index","unknown"}}}; false: it is something else. */
@@ -266,8 +266,8 @@ static bool read_error(struct slice text, int status, struct err *err)
     struct slice error;
     struct slice value;
 
-    if (json_check(text, &reply, &broken) != E_OK || json_type_of(reply) != JSON_T_OBJECT ||
-        !json_find(reply, "error", &error) || json_type_of(error) != JSON_T_OBJECT)
+    if (jtext_check(text, &reply, &broken) != E_OK || jtext_type_of(reply) != JTEXT_OBJECT ||
+        !jtext_find(reply, "error", &error) || jtext_type_of(error) != JTEXT_OBJECT)
         return false;
     struct slice name = text_of(error, "code", &arena);
     struct slice message = text_of(error, "message", &arena);
@@ -279,7 +279,7 @@ static bool read_error(struct slice text, int status, struct err *err)
     if (code == E_INTERNAL) /* or a name of a newer server */
         code = code_of_status(status);
     err_set(err, code, "%.*s", (int)message.size, message.data);
-    if (json_find(error, "detail", &value) && json_type_of(value) == JSON_T_OBJECT)
+    if (jtext_find(error, "detail", &value) && jtext_type_of(value) == JTEXT_OBJECT)
         read_detail(value, err);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/run/emit_rules.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/dest.h"
 #include "core/route/routing.h"
 
@@ -37,24 +37,24 @@ enum err_code emit_rules_check_job(const struct emit_rules *r, struct slice job,
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice value;
     struct slice steps;
-    bool has_steps = json_find(job, "steps", &steps);
+    bool has_steps = jtext_find(job, "steps", &steps);
 
-    if (!r->may_command && json_find(job, "command", &value) && json_type_of(value) != JSON_T_NULL)
+    if (!r->may_command && jtext_find(job, "command", &value) && jtext_type_of(value) != JTEXT_NULL)
         return forbid_command(err);
-    if (json_find(job, "queue", &value)) {
+    if (jtext_find(job, "queue", &value)) {
         if (has_steps)
             return err_set(err, E_INVALID,
                            "a job with steps goes to the queues that they name, "
                            "it has no 'queue'");
-        if (json_type_of(value) != JSON_T_STRING)
+        if (jtext_type_of(value) != JTEXT_STRING)
             return err_set(err, E_INVALID, "'queue' must be the name of a queue");
-        return r->knows_queue(r->ctx, json_text(value, &arena), err);
+        return r->knows_queue(r->ctx, jtext_text(value, &arena), err);
     }
     if (has_steps)
         return check_steps(r, steps, err);
-    if (!json_find(job, "topic", &value) || json_type_of(value) != JSON_T_STRING)
+    if (!jtext_find(job, "topic", &value) || jtext_type_of(value) != JTEXT_STRING)
         return err_set(err, E_INVALID, "a job needs a 'queue', a 'topic' or 'steps'");
-    struct slice topic = json_text(value, &arena);
+    struct slice topic = jtext_text(value, &arena);
 
     if (dest_name_check("topic", topic, err) != E_OK)
         return err->code;

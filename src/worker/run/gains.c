@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/program/word.h"
 #include "core/route/dest.h"
 #include "core/route/routing.h"
@@ -55,8 +55,8 @@ static void add_values(const struct gains *g, struct buf *b)
 {
     buf_add_char(b, '{');
     for (size_t i = 0; i < g->values.count; i++) {
-        json_add_comma(b);
-        json_add_string(b, slice_of(g->values.items[i].name));
+        jtext_add_comma(b);
+        jtext_add_string(b, slice_of(g->values.items[i].name));
         buf_add_char(b, ':');
         buf_add_str(b, g->values.items[i].json);
     }
@@ -178,8 +178,8 @@ static void add_signals(const struct gains *g, struct buf *b)
 {
     buf_add_char(b, '{');
     for (size_t i = 0; i < g->signals.count; i++) {
-        json_add_comma(b);
-        json_add_string(b, slice_of(g->signals.items[i].name));
+        jtext_add_comma(b);
+        jtext_add_string(b, slice_of(g->signals.items[i].name));
         buf_addf(b, ":%" PRId64, g->signals.items[i].count);
     }
     buf_add_char(b, '}');
@@ -223,7 +223,7 @@ void gains_add_finish(const struct gains *g, struct buf *b)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (kinds[i].any(g)) {
-            json_add_key(b, kinds[i].member);
+            jtext_add_key(b, kinds[i].member);
             kinds[i].add(g, b);
         }
 }

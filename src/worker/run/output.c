@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/text/base64.h"
 #include "base/text/utf8.h"
 #include "base/vec.h"
@@ -124,7 +124,7 @@ static void add_times(const struct output *o, struct buf *b)
         if (!any)
             buf_add_str(b, ",\"times\":[");
         any = true;
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_addf(b, "[%" PRId64 ",%" PRId64 "]", t->at + o->shift, t->us);
     }
     if (any)
@@ -346,9 +346,9 @@ int64_t output_add_piece(struct output *o, struct buf *b, size_t max)
     o->fresh = true;
     buf_addf(b, "{\"offset\":%" PRId64, o->piece_first + o->shift);
     if (utf8_valid(piece) && memchr(piece.data, '\0', piece.size) == NULL) {
-        json_put_string(b, "text", piece);
+        jtext_put_string(b, "text", piece);
     } else {
-        json_add_key(b, "base64");
+        jtext_add_key(b, "base64");
         buf_add_char(b, '"');
         base64_add(b, piece);
         buf_add_char(b, '"');

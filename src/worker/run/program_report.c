@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "worker/run/program_report_internal.h"
 
 struct program_report *program_report_new(const struct program_report_config *config)
@@ -292,14 +292,14 @@ void program_report_status_again(struct program_report *a)
 
 void program_report_add_status(struct program_report *a, struct buf *b)
 {
-    json_put_string(b, "text", buf_slice(&a->text));
+    jtext_put_string(b, "text", buf_slice(&a->text));
     if (a->has_done) {
-        json_put_int(b, "done", a->done);
-        json_put_int(b, "total", a->total);
-        json_put_string(b, "unit", slice_of(a->unit));
+        jtext_put_int(b, "done", a->done);
+        jtext_put_int(b, "total", a->total);
+        jtext_put_string(b, "unit", slice_of(a->unit));
     }
     if (a->has_left)
-        json_put_int(b, "left", (a->left_us + US_PER_S - 1) / US_PER_S);
+        jtext_put_int(b, "left", (a->left_us + US_PER_S - 1) / US_PER_S);
     a->changed = false;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "worker/run/program_report_internal.h"
 
 void report_free_batches(struct program_report *a)
@@ -79,10 +79,10 @@ static void begin_body(struct program_report *a, bool visible)
 {
     buf_clear(&a->body);
     buf_add_str(&a->body, "{\"id\":");
-    json_add_string(&a->body, slice_of(a->id));
-    json_put_string(&a->body, "lease", slice_of(a->lease));
-    json_put_int(&a->body, "seq", a->seq + 1);
-    json_put_bool(&a->body, "visible", visible);
+    jtext_add_string(&a->body, slice_of(a->id));
+    jtext_put_string(&a->body, "lease", slice_of(a->lease));
+    jtext_put_int(&a->body, "seq", a->seq + 1);
+    jtext_put_bool(&a->body, "visible", visible);
 }
 
 static void make_visible_batch(struct program_report *a)
@@ -93,16 +93,16 @@ static void make_visible_batch(struct program_report *a)
 
     begin_body(a, true);
     if (count > cursor) {
-        json_add_key(&a->body, "jobs");
+        jtext_add_key(&a->body, "jobs");
         buf_add_char(&a->body, '[');
         for (size_t i = 0; i + cursor < count; i++) {
-            json_add_comma(&a->body);
+            jtext_add_comma(&a->body);
             buf_add_str(&a->body, a->entries.items[i].json);
         }
         buf_add_char(&a->body, ']');
     }
     if (cursor) {
-        json_add_key(&a->body, "cursor");
+        jtext_add_key(&a->body, "cursor");
         buf_add_str(&a->body, a->entries.items[count - 1].json);
     }
     buf_add_char(&a->body, '}');
@@ -132,7 +132,7 @@ static void make_staged_batch(struct program_report *a)
 
     a->batch_count = count_chunk(a, &bytes);
     begin_body(a, false);
-    json_add_key(&a->body, "jobs");
+    jtext_add_key(&a->body, "jobs");
     buf_add_char(&a->body, '[');
     buf_add(&a->body, a->gains.jobs.data, bytes - 1);
     buf_add_str(&a->body, "]}");
@@ -175,14 +175,14 @@ static void drop_entries(struct program_report *a, size_t first, size_t count)
 static void answer_entries(struct program_report *a, struct slice ids)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct json_iter it = json_items(ids);
+    struct jtext_iter it = jtext_items(ids);
 
     for (size_t i = 0; i < a->batch_count; i++) {
         const struct report_entry *e = &a->entries.items[i];
         struct slice id;
 
-        if (!e->cursor && json_next_item(&it, &id) && json_type_of(id) == JSON_T_STRING) {
-            id = json_text(id, &arena);
+        if (!e->cursor && jtext_next_item(&it, &id) && jtext_type_of(id) == JTEXT_STRING) {
+            id = jtext_text(id, &arena);
             report_reply_fill(a, e->reply, "ok %.*s", (int)id.size, id.data);
         } else {
             report_reply_fill(a, e->reply, "ok");
@@ -198,8 +198,8 @@ void program_report_batch_done(struct program_report *a, struct slice reply, str
     struct slice ids = SLICE("[]");
 
     ASSERT(a->batch != REPORT_BATCH_NONE);
-    if (json_check(reply, &value, &err) == E_OK && json_type_of(value) == JSON_T_OBJECT &&
-        json_find(value, "ids", &ids) && json_type_of(ids) != JSON_T_ARRAY)
+    if (jtext_check(reply, &value, &err) == E_OK && jtext_type_of(value) == JTEXT_OBJECT &&
+        jtext_find(value, "ids", &ids) && jtext_type_of(ids) != JTEXT_ARRAY)
         ids = SLICE("[]");
     if (a->batch == REPORT_BATCH_VISIBLE)
         answer_entries(a, ids);

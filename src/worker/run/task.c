@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "base/text/base64.h"
 #include "core/definition/kinds.h"
@@ -22,23 +22,23 @@ static struct slice text_member(struct slice job, const char *name, struct arena
 {
     struct slice value;
 
-    if (!json_find(job, name, &value) || json_type_of(value) != JSON_T_STRING)
+    if (!jtext_find(job, name, &value) || jtext_type_of(value) != JTEXT_STRING)
         return (struct slice){0};
-    return json_text(value, arena);
+    return jtext_text(value, arena);
 }
 
 static struct slice raw_member(struct slice job, const char *name)
 {
     struct slice value;
 
-    return json_find(job, name, &value) ? value : (struct slice){0};
+    return jtext_find(job, name, &value) ? value : (struct slice){0};
 }
 
 static int64_t int_member(struct slice job, const char *name)
 {
     struct slice value = raw_member(job, name);
 
-    return value.size > 0 && json_type_of(value) == JSON_T_INT ? json_int(value) : 0;
+    return value.size > 0 && jtext_type_of(value) == JTEXT_INT ? jtext_int(value) : 0;
 }
 
 static int64_t timeout_member(struct slice job, struct arena *arena)
@@ -49,9 +49,9 @@ static int64_t timeout_member(struct slice job, struct arena *arena)
 
     if (value.size == 0)
         return 0;
-    enum err_code code = json_type_of(value) == JSON_T_STRING
-                             ? duration_parse(json_text(value, arena), &us, &err)
-                             : duration_from_seconds(json_number(value), &us, &err);
+    enum err_code code = jtext_type_of(value) == JTEXT_STRING
+                             ? duration_parse(jtext_text(value, arena), &us, &err)
+                             : duration_from_seconds(jtext_number(value), &us, &err);
 
     return code == E_OK ? us : 0;
 }
@@ -64,10 +64,10 @@ static void take_step(struct task *t)
 
     t->step = 1;
     t->route = EMIT_NO_ROUTE;
-    if (step.size == 0 || json_type_of(step) != JSON_T_OBJECT)
+    if (step.size == 0 || jtext_type_of(step) != JTEXT_OBJECT)
         return;
     t->step = (int)int_member(step, "number");
-    t->route = json_find(step, "final", &final) && json_type_of(final) == JSON_T_TRUE
+    t->route = jtext_find(step, "final", &final) && jtext_type_of(final) == JTEXT_TRUE
                    ? EMIT_ROUTE_FINAL
                    : EMIT_ROUTE;
 }

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <unistd.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "worker/internal.h"
 #include "worker/talk/internal.h"
 
@@ -118,8 +118,8 @@ void talk_add_capacity(struct talk_request *r, struct buf *b, int room)
         if (n == 0)
             continue;
         n = n < room ? n : room;
-        json_add_comma(b);
-        json_add_string(b, slice_of(q->name));
+        jtext_add_comma(b);
+        jtext_add_string(b, slice_of(q->name));
         buf_add_char(b, ':');
         buf_add_int(b, n);
         reserve(r, q, n);
@@ -141,8 +141,8 @@ static void add_served(const struct worker *w, struct buf *b)
         if (q->gone)
             continue;
         left--;
-        json_add_comma(b);
-        json_add_string(b, slice_of(q->name));
+        jtext_add_comma(b);
+        jtext_add_string(b, slice_of(q->name));
         buf_addf(b, ":%d",
                  q->def.slots == QUEUE_SLOTS_ALL || q->def.slots > w->config.slots ? w->config.slots
                                                                                    : q->def.slots);
@@ -155,10 +155,10 @@ static void add_served(const struct worker *w, struct buf *b)
         if (q->gone || q->broken == NULL)
             continue;
         left--;
-        json_add_comma(b);
-        json_add_string(b, slice_of(q->name));
+        jtext_add_comma(b);
+        jtext_add_string(b, slice_of(q->name));
         buf_add_char(b, ':');
-        json_add_string(b, slice_of(q->broken));
+        jtext_add_string(b, slice_of(q->broken));
     }
     buf_add_char(b, '}');
 }
@@ -168,11 +168,11 @@ static void add_instance(const struct worker *w, struct buf *b)
 {
     buf_addf(b, ",\"instance\":\"%s\"", w->instance.own);
     if (!w->talk.connected_once || w->talk.disconnected || w->talk.send_description) {
-        json_put_string(b, "host", slice_of(w->host));
+        jtext_put_string(b, "host", slice_of(w->host));
         if (slots_boot(w->slots)[0] != '\0')
-            json_put_string(b, "boot", slice_of(slots_boot(w->slots)));
+            jtext_put_string(b, "boot", slice_of(slots_boot(w->slots)));
         if (w->instance.previous[0] != '\0')
-            json_put_string(b, "previous", slice_of(w->instance.previous));
+            jtext_put_string(b, "previous", slice_of(w->instance.previous));
     }
     if (w->talk.leaving)
         buf_add_str(b, ",\"leaves\":true");
@@ -181,7 +181,7 @@ static void add_instance(const struct worker *w, struct buf *b)
 void talk_add_worker(struct worker *w, struct buf *b)
 {
     buf_add_str(b, "\"worker\":{\"name\":");
-    json_add_string(b, slice_of(w->name));
+    jtext_add_string(b, slice_of(w->name));
     buf_addf(b, ",\"pid\":%d", (int)getpid());
     add_instance(w, b);
     if (w->talk.send_description && w->served.known) {

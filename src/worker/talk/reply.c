@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/talk/internal.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "worker/internal.h"
 
@@ -20,11 +20,11 @@ static struct err error_of(struct slice result)
     struct slice name;
     struct slice message;
 
-    if (!json_find(result, "error", &error) || json_type_of(error) != JSON_T_OBJECT ||
-        !json_find(error, "code", &name) || !json_find(error, "message", &message))
+    if (!jtext_find(result, "error", &error) || jtext_type_of(error) != JTEXT_OBJECT ||
+        !jtext_find(error, "code", &name) || !jtext_find(error, "message", &message))
         return err;
-    message = json_text(message, &arena);
-    err_set(&err, err_from_name(arena_strdup(&arena, json_text(name, &arena))), "%.*s",
+    message = jtext_text(message, &arena);
+    err_set(&err, err_from_name(arena_strdup(&arena, jtext_text(name, &arena))), "%.*s",
             (int)message.size, message.data);
     return err;
 }
@@ -34,7 +34,7 @@ static bool job_ended(struct slice result)
 {
     struct slice state;
 
-    if (!json_find(result, "state", &state))
+    if (!jtext_find(result, "state", &state))
         return true;
     return slice_is(state, "\"done\"") || slice_is(state, "\"failed\"") ||
            slice_is(state, "\"cancelled\"");
@@ -64,11 +64,11 @@ static enum err_code take_results(struct talk_request *r, struct slice reply, st
 
     if (r->finishes.count + r->lost_jobs == 0)
         return E_OK;
-    if (!json_find(reply, "results", &results) || json_type_of(results) != JSON_T_ARRAY ||
-        json_count_items(results) != r->finishes.count + r->lost_jobs)
+    if (!jtext_find(reply, "results", &results) || jtext_type_of(results) != JTEXT_ARRAY ||
+        jtext_count_items(results) != r->finishes.count + r->lost_jobs)
         return err_set(err, E_INTERNAL,
                        "the server's reply does not have a result for each finish");
-    for (struct json_iter it = json_items(results); json_next_item(&it, &result); i++)
+    for (struct jtext_iter it = jtext_items(results); jtext_next_item(&it, &result); i++)
         if (i >= r->lost_jobs)
             take_result(r->finishes.items[i - r->lost_jobs], result);
     VEC_CLEAR(&r->finishes);
@@ -84,7 +84,7 @@ static struct task *task_named(struct worker *w, struct slice item)
     struct slice id;
     struct slice lease;
 
-    if (!json_find(item, "id", &id) || !json_find(item, "lease", &lease) || id.size < 2 ||
+    if (!jtext_find(item, "id", &id) || !jtext_find(item, "lease", &lease) || id.size < 2 ||
         lease.size < 2)
         return NULL;
     id = slice_make(id.data + 1, id.size - 2);
@@ -114,13 +114,13 @@ static void take_touches(struct talk_request *r, struct slice reply)
         touch->task->log_sent = false;
         output_ack(touch->task->output, touch->log_end);
     }
-    if (!json_find(reply, "logs", &logs) || json_type_of(logs) != JSON_T_ARRAY)
+    if (!jtext_find(reply, "logs", &logs) || jtext_type_of(logs) != JTEXT_ARRAY)
         return;
-    for (struct json_iter it = json_items(logs); json_next_item(&it, &item);) {
+    for (struct jtext_iter it = jtext_items(logs); jtext_next_item(&it, &item);) {
         struct task *t = task_named(r->worker, item);
 
-        if (t != NULL && json_find(item, "size", &size) && json_type_of(size) == JSON_T_INT)
-            output_ack(t->output, json_int(size));
+        if (t != NULL && jtext_find(item, "size", &size) && jtext_type_of(size) == JTEXT_INT)
+            output_ack(t->output, jtext_int(size));
     }
 }
 
@@ -129,15 +129,15 @@ static void take_lost(struct worker *w, struct slice reply)
     struct slice list;
     struct slice item;
 
-    if (json_find(reply, "lost", &list) && json_type_of(list) == JSON_T_ARRAY)
-        for (struct json_iter it = json_items(list); json_next_item(&it, &item);) {
+    if (jtext_find(reply, "lost", &list) && jtext_type_of(list) == JTEXT_ARRAY)
+        for (struct jtext_iter it = jtext_items(list); jtext_next_item(&it, &item);) {
             struct task *t = task_named(w, item);
 
             if (t != NULL)
                 task_lost_lease(t);
         }
-    if (json_find(reply, "cancel", &list) && json_type_of(list) == JSON_T_ARRAY)
-        for (struct json_iter it = json_items(list); json_next_item(&it, &item);) {
+    if (jtext_find(reply, "cancel", &list) && jtext_type_of(list) == JTEXT_ARRAY)
+        for (struct jtext_iter it = jtext_items(list); jtext_next_item(&it, &item);) {
             struct task *t = task_named(w, item);
 
             if (t != NULL)
@@ -150,9 +150,9 @@ static void take_jobs(struct worker *w, struct slice reply)
     struct slice jobs;
     struct slice job;
 
-    if (!json_find(reply, "jobs", &jobs) || json_type_of(jobs) != JSON_T_ARRAY)
+    if (!jtext_find(reply, "jobs", &jobs) || jtext_type_of(jobs) != JTEXT_ARRAY)
         return;
-    for (struct json_iter it = json_items(jobs); json_next_item(&it, &job);)
+    for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &job);)
         worker_take_job(w, job);
 }
 
@@ -161,8 +161,8 @@ static void take_definitions(struct worker *w, struct slice reply)
 {
     struct slice number;
 
-    if (json_find(reply, "definitions", &number) && json_type_of(number) == JSON_T_INT &&
-        json_int(number) != w->served.definitions)
+    if (jtext_find(reply, "definitions", &number) && jtext_type_of(number) == JTEXT_INT &&
+        jtext_int(number) != w->served.definitions)
         w->served.known = false;
 }
 
@@ -170,9 +170,9 @@ enum err_code talk_read_reply(struct talk_request *r, struct slice text, struct 
 {
     struct slice reply;
 
-    if (json_check(text, &reply, err) != E_OK)
+    if (jtext_check(text, &reply, err) != E_OK)
         return err_wrap(err, "the server's reply to a claim");
-    if (json_type_of(reply) != JSON_T_OBJECT)
+    if (jtext_type_of(reply) != JTEXT_OBJECT)
         return err_set(err, E_INTERNAL, "the server's reply to a claim is not an object");
     take_touches(r, reply);
     if (take_results(r, reply, err) != E_OK)

@@ -2,7 +2,7 @@
 #include "worker/talk/served_queues.h"
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "worker/carriers/may_run.h"
 
@@ -130,13 +130,13 @@ static void take_queue(struct update *u, struct slice queue)
     struct slice definition;
     int64_t restarts = 0;
 
-    if (!json_find(queue, "name", &value) || !json_find(queue, "definition", &definition))
+    if (!jtext_find(queue, "name", &value) || !jtext_find(queue, "definition", &definition))
         return;
-    struct slice name = json_text(value, &arena);
+    struct slice name = jtext_text(value, &arena);
 
     VEC_PUSH(&u->served->names, mem_strndup(name.data, name.size));
-    if (json_find(queue, "restarts", &value) && json_type_of(value) == JSON_T_INT)
-        restarts = json_int(value);
+    if (jtext_find(queue, "restarts", &value) && jtext_type_of(value) == JTEXT_INT)
+        restarts = jtext_int(value);
     served_queues_note_topics(u->served, definition, &arena);
     serve_queue(u, name, definition, restarts);
     struct subscription *subscription = served_queues_subscription(u->served, name);
@@ -172,10 +172,10 @@ enum err_code served_queues_update(struct served_queues *all, struct slice reply
     struct slice number;
     struct slice queue;
 
-    if (json_check(reply, &whole, err) != E_OK)
+    if (jtext_check(reply, &whole, err) != E_OK)
         return err_wrap(err, "the server's list of queues");
-    if (json_type_of(whole) != JSON_T_OBJECT || !json_find(whole, "queues", &queues) ||
-        !json_find(whole, "definitions", &number) || json_type_of(number) != JSON_T_INT)
+    if (jtext_type_of(whole) != JTEXT_OBJECT || !jtext_find(whole, "queues", &queues) ||
+        !jtext_find(whole, "definitions", &number) || jtext_type_of(number) != JTEXT_INT)
         return err_set(
             err, E_INTERNAL,
             "the server's list of queues is malformed; is the server older than this worker?");
@@ -184,10 +184,10 @@ enum err_code served_queues_update(struct served_queues *all, struct slice reply
         all->items.items[i]->gone = true; /* cleared when the update names it */
     for (size_t i = 0; i < all->n_subscriptions; i++)
         all->subscriptions[i].missing = all->subscriptions[i].queue != NULL;
-    for (struct json_iter it = json_items(queues); json_next_item(&it, &queue);)
+    for (struct jtext_iter it = jtext_items(queues); jtext_next_item(&it, &queue);)
         take_queue(&u, queue);
     drop_gone(all);
-    all->definitions = json_int(number);
+    all->definitions = jtext_int(number);
     all->known = true;
     return E_OK;
 }

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/route/dest.h"
 #include "worker/talk/served_queues.h"
@@ -47,9 +47,9 @@ bool served_queues_lack_subscription(const struct served_queues *all)
 
 static void add_topic(struct served_queues *all, struct slice text, struct arena *arena)
 {
-    if (json_type_of(text) != JSON_T_STRING)
+    if (jtext_type_of(text) != JTEXT_STRING)
         return;
-    text = json_text(text, arena);
+    text = jtext_text(text, arena);
     VEC_PUSH(&all->topics, mem_strndup(text.data, text.size));
 }
 
@@ -59,13 +59,13 @@ void served_queues_note_topics(struct served_queues *all, struct slice definitio
     struct slice value;
     struct slice item;
 
-    if (json_find(definition, "subscribe", &value) && json_type_of(value) == JSON_T_ARRAY)
-        for (struct json_iter it = json_items(value); json_next_item(&it, &item);)
+    if (jtext_find(definition, "subscribe", &value) && jtext_type_of(value) == JTEXT_ARRAY)
+        for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &item);)
             add_topic(all, item, arena);
-    else if (json_find(definition, "subscribe", &value))
+    else if (jtext_find(definition, "subscribe", &value))
         add_topic(all, value, arena);
-    if (json_find(definition, "subscriber", &value) && json_type_of(value) == JSON_T_OBJECT &&
-        json_find(value, "topic", &item))
+    if (jtext_find(definition, "subscriber", &value) && jtext_type_of(value) == JTEXT_OBJECT &&
+        jtext_find(value, "topic", &item))
         add_topic(all, item, arena);
 }
 

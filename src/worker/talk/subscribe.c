@@ -5,7 +5,7 @@
  * another server may answer then.  A topic that the server refuses is skipped until then.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/log.h"
 #include "worker/client/url.h"
 #include "worker/internal.h"
@@ -22,12 +22,12 @@ static enum err_code read_queue(struct slice text, struct arena *arena, struct s
     struct slice reply;
     struct slice queue;
 
-    if (json_check(text, &reply, err) != E_OK)
+    if (jtext_check(text, &reply, err) != E_OK)
         return err_wrap(err, "the server's reply to a subscription");
-    if (json_type_of(reply) != JSON_T_OBJECT || !json_find(reply, "queue", &queue) ||
-        json_type_of(queue) != JSON_T_STRING)
+    if (jtext_type_of(reply) != JTEXT_OBJECT || !jtext_find(reply, "queue", &queue) ||
+        jtext_type_of(queue) != JTEXT_STRING)
         return err_set(err, E_INTERNAL, "the server's reply to a subscription names no queue");
-    *ret_queue = json_text(queue, arena);
+    *ret_queue = jtext_text(queue, arena);
     return E_OK;
 }
 
@@ -70,8 +70,8 @@ static void send_subscription(struct worker *w)
     client_add_escaped(&path, slice_of(w->config.topics[w->talk.subscribed]));
     buf_add_str(&path, "/subscribe");
     buf_add_str(&body, "{\"worker\":");
-    json_add_string(&body, slice_of(w->name));
-    json_put_string(&body, "lifetime", slice_of(duration_format(w->config.lifetime_us, lifetime)));
+    jtext_add_string(&body, slice_of(w->name));
+    jtext_put_string(&body, "lifetime", slice_of(duration_format(w->config.lifetime_us, lifetime)));
     buf_add_char(&body, '}');
     ASSERT(!path.overflowed && !body.overflowed);
     w->talk.subscribe_request = async_client_send(w->client,

@@ -3,7 +3,7 @@
  * earlier worker lost.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "worker/internal.h"
 #include "worker/talk/internal.h"
 
@@ -16,7 +16,7 @@ enum { FINISHES_MAX = 1000 }; /* in one request */
 /* The next item of a list, begun: `{"id":…,"lease":…` */
 static void begin_item(struct buf *b, const struct task *t)
 {
-    json_add_comma(b);
+    jtext_add_comma(b);
     buf_add_str(b, "{\"id\":\"");
     buf_add_slice(b, t->id);
     buf_add_str(b, "\",\"lease\":\"");
@@ -29,7 +29,7 @@ static int64_t add_log(struct buf *b, struct task *t, size_t max)
 {
     if (output_pending(t->output) == 0)
         return -1;
-    json_add_key(b, "log");
+    jtext_add_key(b, "log");
     return output_add_piece(t->output, b, max);
 }
 
@@ -73,7 +73,7 @@ static void add_lost_jobs(struct talk_request *r, struct buf *b)
     for (; r->lost_jobs < w->lost_jobs.count; r->lost_jobs++) {
         const struct lost_job *g = &w->lost_jobs.items[r->lost_jobs];
 
-        json_add_comma(b);
+        jtext_add_comma(b);
         buf_addf(b, "{\"id\":\"%s\",\"lease\":\"%s\",\"state\":\"lost\"}", g->id, g->lease);
     }
 }

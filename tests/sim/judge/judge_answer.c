@@ -2,7 +2,7 @@
  * Who is answered when a batch is through, with what, and who goes on waiting.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 /* ---- cancels ---- */
@@ -13,11 +13,11 @@ static bool tells_cancels(const struct req *r)
 {
     struct slice list, item;
 
-    if (!is_known(r) || !json_find(buf_slice(&r->op.reply), "cancel", &list))
+    if (!is_known(r) || !jtext_find(buf_slice(&r->op.reply), "cancel", &list))
         return false;
-    struct json_iter it = json_items(list);
+    struct jtext_iter it = jtext_items(list);
 
-    return json_next_item(&it, &item);
+    return jtext_next_item(&it, &item);
 }
 
 static bool has_untold(const struct sim *s, const struct req *r)
@@ -45,42 +45,42 @@ static void tell_cancels(struct sim *s, struct req *r)
     }
 }
 
-static bool next_of(const struct sim *s, const struct req *r, struct json_iter *it,
+static bool next_of(const struct sim *s, const struct req *r, struct jtext_iter *it,
                     struct slice *ret_item, const char *what)
 {
-    if (json_next_item(it, ret_item))
+    if (jtext_next_item(it, ret_item))
         return true;
     sim_fail(s, "too few %s in %s", what, buf_text(&r->op.reply));
 }
 
-static struct json_iter list_of(const struct sim *s, const struct req *r, const char *name)
+static struct jtext_iter list_of(const struct sim *s, const struct req *r, const char *name)
 {
     struct slice list;
 
-    if (!json_find(buf_slice(&r->op.reply), name, &list))
+    if (!jtext_find(buf_slice(&r->op.reply), name, &list))
         sim_fail(s, "no %s in the reply %s", name, buf_text(&r->op.reply));
-    return json_items(list);
+    return jtext_items(list);
 }
 
-static void none_left(const struct sim *s, const struct req *r, struct json_iter *it,
+static void none_left(const struct sim *s, const struct req *r, struct jtext_iter *it,
                       const char *what)
 {
     struct slice item;
 
-    if (json_next_item(it, &item))
+    if (jtext_next_item(it, &item))
         sim_fail(s, "too many %s in %s", what, buf_text(&r->op.reply));
 }
 
 static void check_results(const struct sim *s, const struct req *r)
 {
-    struct json_iter it = list_of(s, r, "results");
+    struct jtext_iter it = list_of(s, r, "results");
 
     for (size_t i = 0; i < r->op.exchange.n_finish; i++) {
         struct slice item, error, again;
 
         next_of(s, r, &it, &item, "results");
-        bool refused = json_find(item, "error", &error);
-        bool repeated = json_find(item, "again", &again);
+        bool refused = jtext_find(item, "error", &error);
+        bool repeated = jtext_find(item, "again", &again);
         enum err_code want = r->want.finish[i];
 
         if (reply_id(s, item, "id") != r->op.exchange.finish[i].id)
@@ -93,7 +93,7 @@ static void check_results(const struct sim *s, const struct req *r)
                      r->want.again[i] == WANT_AGAIN ? ", again" : "", buf_text(&r->op.reply));
         struct slice code;
 
-        if (refused && (!json_find(error, "code", &code) ||
+        if (refused && (!jtext_find(error, "code", &code) ||
                         memcmp(code.data + 1, err_name(want), strlen(err_name(want))) != 0))
             sim_fail(s, "result %zu should be %s: %s", i, err_name(want), buf_text(&r->op.reply));
     }
@@ -110,7 +110,7 @@ static bool is_wanted_cancel(const struct req *r, struct held lease)
 
 static void check_touched(const struct sim *s, const struct req *r)
 {
-    struct json_iter it = list_of(s, r, "lost");
+    struct jtext_iter it = list_of(s, r, "lost");
     struct slice item;
 
     for (size_t i = 0; i < r->op.exchange.n_touch; i++) {
@@ -129,14 +129,14 @@ static void check_touched(const struct sim *s, const struct req *r)
         bool told = false;
 
         it = list_of(s, r, "cancel");
-        while (json_next_item(&it, &item))
+        while (jtext_next_item(&it, &item))
             told = told || same_lease(reply_lease(s, item), r->want.cancels[i]);
         if (!told)
             sim_fail(s, "the worker is not told to stop job %lld: %s",
                      (long long)r->want.cancels[i].id, buf_text(&r->op.reply));
     }
     it = list_of(s, r, "cancel");
-    while (json_next_item(&it, &item) && !s->shared)
+    while (jtext_next_item(&it, &item) && !s->shared)
         if (!is_wanted_cancel(r, reply_lease(s, item)))
             sim_fail(s, "the worker is told to stop what nobody cancelled: %s",
                      buf_text(&r->op.reply));
@@ -148,18 +148,18 @@ static void check_step(const struct sim *s, const struct req *r, const struct gr
 {
     struct slice params, step, number;
 
-    if (!json_find(item, "params", &params) || !slice_is(params, g->params))
+    if (!jtext_find(item, "params", &params) || !slice_is(params, g->params))
         sim_fail(s, "job %lld should see %s: %s", (long long)g->id, g->params,
                  buf_text(&r->op.reply));
-    if (json_find(item, "step", &step) != (g->step > 0) ||
-        (g->step > 0 && (!json_find(step, "number", &number) || json_int(number) != g->step)))
+    if (jtext_find(item, "step", &step) != (g->step > 0) ||
+        (g->step > 0 && (!jtext_find(step, "number", &number) || jtext_int(number) != g->step)))
         sim_fail(s, "job %lld is at step %d: %s", (long long)g->id, g->step,
                  buf_text(&r->op.reply));
 }
 
 static void check_jobs(const struct sim *s, const struct req *r)
 {
-    struct json_iter it = list_of(s, r, "jobs");
+    struct jtext_iter it = list_of(s, r, "jobs");
 
     for (size_t i = 0; i < r->want.n_grants; i++) {
         const struct grant *g = &r->want.grants[i];
@@ -175,10 +175,10 @@ static void check_jobs(const struct sim *s, const struct req *r)
             sim_fail(s,
                      "the lease of job %lld should have the token of its claim and fence %lld: %s",
                      (long long)g->id, (long long)g->fence, buf_text(&r->op.reply));
-        if (!json_find(item, "attempt", &attempt) || json_int(attempt) != g->attempt)
+        if (!jtext_find(item, "attempt", &attempt) || jtext_int(attempt) != g->attempt)
             sim_fail(s, "attempt %d of job %lld is told otherwise: %s", g->attempt,
                      (long long)g->id, buf_text(&r->op.reply));
-        if ((json_find(item, "cursor", &cursor) ? json_int(cursor) : 0) != g->cursor)
+        if ((jtext_find(item, "cursor", &cursor) ? jtext_int(cursor) : 0) != g->cursor)
             sim_fail(s, "job %lld should get the cursor %lld: %s", (long long)g->id,
                      (long long)g->cursor, buf_text(&r->op.reply));
         check_step(s, r, g, item);
@@ -188,19 +188,19 @@ static void check_jobs(const struct sim *s, const struct req *r)
 
 static void check_logs(const struct sim *s, const struct req *r)
 {
-    struct json_iter it;
+    struct jtext_iter it;
     struct slice list;
 
-    if (!json_find(buf_slice(&r->op.reply), "logs", &list))
+    if (!jtext_find(buf_slice(&r->op.reply), "logs", &list))
         list = SLICE("[]");
-    it = json_items(list);
+    it = jtext_items(list);
     for (size_t i = 0; i < r->want.n_logs; i++) {
         const struct log_end *end = &r->want.logs[i];
         struct slice item, size;
 
         next_of(s, r, &it, &item, "logs");
-        if (!same_lease(reply_lease(s, item), end->lease) || !json_find(item, "size", &size) ||
-            json_int(size) != end->size)
+        if (!same_lease(reply_lease(s, item), end->lease) || !jtext_find(item, "size", &size) ||
+            jtext_int(size) != end->size)
             sim_fail(s, "the log of job %lld ends at %lld: %s", (long long)end->lease.id,
                      (long long)end->size, buf_text(&r->op.reply));
     }
@@ -211,10 +211,10 @@ static void check_logs(const struct sim *s, const struct req *r)
 static void check_definitions(const struct sim *s, const struct req *r)
 {
     struct slice number;
-    bool told = json_find(buf_slice(&r->op.reply), "definitions", &number);
+    bool told = jtext_find(buf_slice(&r->op.reply), "definitions", &number);
 
     if (told != r->op.exchange.has_definitions ||
-        (told && json_int(number) != s->model.definitions))
+        (told && jtext_int(number) != s->model.definitions))
         sim_fail(s, "the definitions have number %lld: %s", (long long)s->model.definitions,
                  buf_text(&r->op.reply));
 }
@@ -227,7 +227,7 @@ static void check_exchange(const struct sim *s, const struct req *r)
     expect_code(s, r, r->want.code);
     if (!is_known(r) || r->want.code != E_OK)
         return;
-    if (json_check(buf_slice(&r->op.reply), &value, &err) != E_OK)
+    if (jtext_check(buf_slice(&r->op.reply), &value, &err) != E_OK)
         sim_fail(s, "the reply is no JSON: %s: %s", err.msg, buf_text(&r->op.reply));
     if (r->op.exchange.parts & EXCHANGE_RESULTS)
         check_results(s, r);

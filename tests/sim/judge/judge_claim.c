@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 bool is_outdated(const struct sim *s, const struct req *r)
@@ -213,7 +213,7 @@ void judge_touch(struct sim *s, struct req *r)
 static int64_t granted_token(struct sim *s, const struct req *r, const struct model_job *first)
 {
     struct slice jobs, job;
-    struct json_iter it;
+    struct jtext_iter it;
 
     if (!is_known(r)) {
         const struct job *row = world_row(s, first->id);
@@ -224,10 +224,10 @@ static int64_t granted_token(struct sim *s, const struct req *r, const struct mo
         }
         return row->token;
     }
-    if (!json_find(buf_slice(&r->op.reply), "jobs", &jobs))
+    if (!jtext_find(buf_slice(&r->op.reply), "jobs", &jobs))
         sim_fail(s, "no jobs in %s", buf_text(&r->op.reply));
-    it = json_items(jobs);
-    if (!json_next_item(&it, &job))
+    it = jtext_items(jobs);
+    if (!jtext_next_item(&it, &job))
         sim_fail(s, "job %lld is ready and not granted: %s", (long long)first->id,
                  buf_text(&r->op.reply));
     return reply_lease(s, job).token;
@@ -241,8 +241,8 @@ static int64_t granted_fence(struct sim *s, const struct req *r, const struct mo
 
     if (!is_known(r))
         fence = job_fence(world_row(s, j->id));
-    else if (json_find(buf_slice(&r->op.reply), "jobs", &jobs))
-        for (struct json_iter it = json_items(jobs); json_next_item(&it, &item);)
+    else if (jtext_find(buf_slice(&r->op.reply), "jobs", &jobs))
+        for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &item);)
             if (reply_id(s, item, "id") == j->id)
                 fence = reply_lease(s, item).fence;
     if (fence <= j->fence)

@@ -3,37 +3,37 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 /* ---- ids in the reply ---- */
 
-static struct json_iter ids_of(const struct sim *s, const struct req *r)
+static struct jtext_iter ids_of(const struct sim *s, const struct req *r)
 {
     struct slice ids;
 
-    if (!json_find(buf_slice(&r->op.reply), "ids", &ids))
+    if (!jtext_find(buf_slice(&r->op.reply), "ids", &ids))
         sim_fail(s, "no ids in %s", buf_text(&r->op.reply));
-    return json_items(ids);
+    return jtext_items(ids);
 }
 
-static int64_t next_id(const struct sim *s, const struct req *r, struct json_iter *it)
+static int64_t next_id(const struct sim *s, const struct req *r, struct jtext_iter *it)
 {
     struct arena arena = ARENA_INIT;
     struct slice value;
     int64_t id = 0;
 
-    if (!json_next_item(it, &value) || !id_parse(json_text(value, &arena), &id))
+    if (!jtext_next_item(it, &value) || !id_parse(jtext_text(value, &arena), &id))
         sim_fail(s, "too few ids in %s", buf_text(&r->op.reply));
     arena_deinit(&arena);
     return id;
 }
 
-static void no_more_ids(const struct sim *s, const struct req *r, struct json_iter *it)
+static void no_more_ids(const struct sim *s, const struct req *r, struct jtext_iter *it)
 {
     struct slice value;
 
-    if (json_next_item(it, &value))
+    if (jtext_next_item(it, &value))
         sim_fail(s, "too many ids in %s", buf_text(&r->op.reply));
 }
 
@@ -70,7 +70,7 @@ static void repeated(const struct sim *s, const struct req *r, const struct mode
     expect_code(s, r, E_OK);
     if (!is_known(r))
         return;
-    struct json_iter it = ids_of(s, r);
+    struct jtext_iter it = ids_of(s, r);
 
     for (size_t i = 0; i < known->n_jobs; i++)
         if (next_id(s, r, &it) != known->jobs[i])
@@ -84,7 +84,7 @@ static void repeated(const struct sim *s, const struct req *r, const struct mode
 static void make_all(struct sim *s, struct req *r, int64_t owner_id, bool staged)
 {
     const struct emit *x = &r->op.emit;
-    struct json_iter it = {.at = NULL};
+    struct jtext_iter it = {.at = NULL};
     int64_t replied[SIM_ITEMS] = {0}, ids[SIM_ITEMS] = {0};
 
     if (is_known(r))

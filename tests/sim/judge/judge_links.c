@@ -7,7 +7,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 /* ---- what a job brings ---- */
@@ -125,7 +125,7 @@ void judge_signal(struct sim *s, struct req *r)
     expect_code(s, r, E_OK);
     *level = r->op.signal.kind == SIGNAL_OP_CLEAR ? 0 : *level + r->op.signal.count;
     if (is_known(r) &&
-        (!json_find(buf_slice(&r->op.reply), "count", &count) || json_int(count) != *level))
+        (!jtext_find(buf_slice(&r->op.reply), "count", &count) || jtext_int(count) != *level))
         sim_fail(s, "signal %s has level %lld: %s", model_signal_names[r->link], (long long)*level,
                  buf_text(&r->op.reply));
 }
@@ -135,10 +135,10 @@ static void check_arrival(const struct sim *s, const struct req *r, int key, int
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice reply = buf_slice(&r->op.reply), text, count, fired;
 
-    if (!json_find(reply, "key", &text) || !json_find(reply, "count", &count) ||
-        !json_find(reply, "fired", &fired) ||
-        !slice_is(json_text(text, &arena), model_join_keys[key]) || json_int(count) != want ||
-        (json_type_of(fired) == JSON_T_TRUE) != (want == 0))
+    if (!jtext_find(reply, "key", &text) || !jtext_find(reply, "count", &count) ||
+        !jtext_find(reply, "fired", &fired) ||
+        !slice_is(jtext_text(text, &arena), model_join_keys[key]) || jtext_int(count) != want ||
+        (jtext_type_of(fired) == JTEXT_TRUE) != (want == 0))
         sim_fail(s, "join %s has %lld arrivals under '%s': %s", model_join_names[r->link],
                  (long long)want, model_join_keys[key], buf_text(&r->op.reply));
 }

@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 /* ---- replies ---- */
@@ -21,7 +21,7 @@ int64_t reply_id(const struct sim *s, struct slice object, const char *name)
     int64_t id = 0;
     struct arena arena = ARENA_INIT;
 
-    if (!json_find(object, name, &value) || !id_parse(json_text(value, &arena), &id))
+    if (!jtext_find(object, name, &value) || !id_parse(jtext_text(value, &arena), &id))
         sim_fail(s, "no %s in the reply %.*s", name, (int)object.size, object.data);
     arena_deinit(&arena);
     return id;
@@ -33,9 +33,9 @@ struct held reply_lease(const struct sim *s, struct slice object)
     struct held lease = {.id = reply_id(s, object, "id")};
     struct slice value;
 
-    if (!json_find(object, "lease", &value) ||
-        !lease_parse(json_text(value, &arena), &lease.token, &lease.fence) ||
-        lease_prove(&sim_lease_key, lease.id, json_text(value, &arena)) != lease.token)
+    if (!jtext_find(object, "lease", &value) ||
+        !lease_parse(jtext_text(value, &arena), &lease.token, &lease.fence) ||
+        lease_prove(&sim_lease_key, lease.id, jtext_text(value, &arena)) != lease.token)
         sim_fail(s, "no lease of its job in the reply %.*s", (int)object.size, object.data);
     return lease;
 }
@@ -50,7 +50,7 @@ void expect_json(const struct sim *s, const struct req *r)
     struct err err = ERR_INIT;
     struct slice value;
 
-    if (json_check(buf_slice(&r->op.reply), &value, &err) != E_OK)
+    if (jtext_check(buf_slice(&r->op.reply), &value, &err) != E_OK)
         sim_fail(s, "the reply is no JSON: %s: %s", err.msg, buf_text(&r->op.reply));
 }
 
@@ -59,7 +59,7 @@ void expect_text(const struct sim *s, struct slice object, const char *name, con
     struct slice value;
     struct arena arena = ARENA_INIT;
 
-    if (!json_find(object, name, &value) || !slice_is(json_text(value, &arena), want))
+    if (!jtext_find(object, name, &value) || !slice_is(jtext_text(value, &arena), want))
         sim_fail(s, "%s should be %s in the reply %.*s", name, want, (int)object.size, object.data);
     arena_deinit(&arena);
 }

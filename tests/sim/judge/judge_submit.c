@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "sim.h"
 
 /* A known job that has ended is run again, if that was asked for and its queue takes it. */
@@ -103,7 +103,7 @@ size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum er
 }
 
 /* The next id in a reply to a submit. */
-static int64_t next_id(struct sim *s, const struct req *r, struct json_iter *it)
+static int64_t next_id(struct sim *s, const struct req *r, struct jtext_iter *it)
 {
     struct slice value;
     int64_t id = 0;
@@ -114,7 +114,7 @@ static int64_t next_id(struct sim *s, const struct req *r, struct json_iter *it)
         return reply_id(s, buf_slice(&r->op.reply), "id");
     struct arena arena = ARENA_INIT;
 
-    if (!json_next_item(it, &value) || !id_parse(json_text(value, &arena), &id))
+    if (!jtext_next_item(it, &value) || !id_parse(jtext_text(value, &arena), &id))
         sim_fail(s, "too few ids in %s", buf_text(&r->op.reply));
     arena_deinit(&arena);
     return id;
@@ -186,7 +186,7 @@ static void submit_whole(struct sim *s, struct req *r)
     size_t n = r->op.submit.n_items;
     size_t bad = judge_first_refused(s, r, n, &code, JUDGE_CONDS_LAST);
     int64_t replied[SIM_ITEMS] = {0}, made[SIM_ITEMS] = {0};
-    struct json_iter it = {.at = NULL};
+    struct jtext_iter it = {.at = NULL};
     struct slice ids;
 
     expect_code(s, r, code);
@@ -198,9 +198,9 @@ static void submit_whole(struct sim *s, struct req *r)
         return;
     }
     if (is_known(r) && r->op.submit.mode == SUBMIT_ARRAY) {
-        if (!json_find(buf_slice(&r->op.reply), "ids", &ids))
+        if (!jtext_find(buf_slice(&r->op.reply), "ids", &ids))
             sim_fail(s, "no ids in %s", buf_text(&r->op.reply));
-        it = json_items(ids);
+        it = jtext_items(ids);
     }
     for (size_t i = 0; i < n; i++)
         replied[i] = next_id(s, r, &it);
@@ -227,7 +227,7 @@ static void submit_lines(struct sim *s, struct req *r)
             sim_fail(s, "%zu lines in the reply, %zu were sent", i, r->op.submit.n_items);
         struct slice line = slice_make(at, (size_t)(end - at)), error;
 
-        if (is_known(r) && json_find(line, "error", &error) != (code != E_OK))
+        if (is_known(r) && jtext_find(line, "error", &error) != (code != E_OK))
             sim_fail(s, "line %zu should be %s: %.*s", i + 1, err_name(code), (int)line.size,
                      line.data);
         if (is_known(r) && code != E_OK)

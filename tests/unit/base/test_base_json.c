@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "testing.h"
 
@@ -24,7 +24,7 @@ static bool taken(struct slice text, struct err *err)
     assert_non_null(copy);
     memcpy(copy, text.data, text.size);
     struct slice value = SLICE("untouched");
-    enum err_code code = json_check(slice_make(copy, text.size), &value, err);
+    enum err_code code = jtext_check(slice_make(copy, text.size), &value, err);
 
     if ((code == E_OK) != jansson_takes(slice_make(copy, text.size)))
         fail_msg("%s, but jansson differs: %.*s", code == E_OK ? "taken" : err->msg, (int)text.size,
@@ -228,7 +228,7 @@ static void a_zero_byte_is_refused_everywhere(void **state)
         struct slice value;
         struct err err = ERR_INIT;
 
-        assert_int_equal(json_check(texts[i], &value, &err), E_BAD_REQUEST);
+        assert_int_equal(jtext_check(texts[i], &value, &err), E_BAD_REQUEST);
         assert_non_null(strstr(err.msg, "byte 0x00"));
     }
 }
@@ -280,9 +280,9 @@ static void the_value_comes_without_the_space_around_it(void **state)
     struct slice value;
     struct err err = ERR_INIT;
 
-    assert_int_equal(json_check(SLICE(" \n[1, 2] \t"), &value, &err), E_OK);
+    assert_int_equal(jtext_check(SLICE(" \n[1, 2] \t"), &value, &err), E_OK);
     assert_slice_is(value, "[1, 2]");
-    assert_int_equal(json_check(SLICE("17"), &value, &err), E_OK);
+    assert_int_equal(jtext_check(SLICE("17"), &value, &err), E_OK);
     assert_slice_is(value, "17");
 }
 
@@ -308,11 +308,11 @@ static void sixty_four_levels_are_taken_and_one_more_is_not(void **state)
         struct slice value;
         struct err err = ERR_INIT;
 
-        nest(&b, kinds[i].open, kinds[i].close, JSON_DEPTH_MAX);
+        nest(&b, kinds[i].open, kinds[i].close, JTEXT_DEPTH_MAX);
         assert_taken(buf_slice(&b));
         buf_clear(&b);
-        nest(&b, kinds[i].open, kinds[i].close, JSON_DEPTH_MAX + 1);
-        assert_int_equal(json_check(buf_slice(&b), &value, &err), E_BAD_REQUEST);
+        nest(&b, kinds[i].open, kinds[i].close, JTEXT_DEPTH_MAX + 1);
+        assert_int_equal(jtext_check(buf_slice(&b), &value, &err), E_BAD_REQUEST);
         assert_non_null(strstr(err.msg, "nested deeper than 64 levels"));
     }
 }
@@ -324,7 +324,7 @@ static void levels_that_were_closed_do_not_count(void **state)
 
     buf_add_char(&b, '[');
     for (int i = 0; i < 1000; i++) {
-        json_add_comma(&b);
+        jtext_add_comma(&b);
         buf_add_str(&b, i % 2 ? "[{}]" : "{\"a\":[]}");
     }
     buf_add_char(&b, ']');
@@ -337,7 +337,7 @@ static void nothing_at_all_is_refused(void **state)
     struct slice value;
     struct err err = ERR_INIT;
 
-    assert_int_equal(json_check((struct slice){NULL, 0}, &value, &err), E_BAD_REQUEST);
+    assert_int_equal(jtext_check((struct slice){NULL, 0}, &value, &err), E_BAD_REQUEST);
     assert_string_equal(err.msg, "line 1, column 1: ends too early, a value should follow");
 }
 
@@ -382,7 +382,7 @@ static void add_members(struct buf *b, size_t count, const char *last)
         char name[32];
 
         snprintf(name, sizeof(name), "member-%zu", i * 7919 % 1000003);
-        json_add_key(b, name);
+        jtext_add_key(b, name);
         buf_add_char(b, '0');
     }
     if (last != NULL)
@@ -433,7 +433,7 @@ static void of_several_repetitions_the_first_is_named(void **state)
 
 /* The hash of names is no secret: these are as an attacker would choose them, 16 bytes that all
  * have the same.  The second half makes up for what the first half did to the hash of
- * json_keys.c. */
+ * jtext_keys.c. */
 static void colliding_name(struct rng *rng, char name[static 17])
 {
     bool plain = false;
@@ -473,7 +473,7 @@ static void names_chosen_to_collide_are_told_apart(void **state)
         char *name = names[i < 3 ? i : 3];
 
         colliding_name(&rng, name);
-        json_add_key(&b, name);
+        jtext_add_key(&b, name);
         buf_add_char(&b, '0');
     }
     buf_add_char(&b, '}');
@@ -481,7 +481,7 @@ static void names_chosen_to_collide_are_told_apart(void **state)
     qsort(names, 3, sizeof(names[0]), by_text);
     b.size--;
     for (size_t i = 0; i < 6; i++) { /* the last in the order of names comes first */
-        json_add_key(&b, names[2 - i % 3]);
+        jtext_add_key(&b, names[2 - i % 3]);
         buf_add_char(&b, '0');
     }
     buf_add_char(&b, '}');

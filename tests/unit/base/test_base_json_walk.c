@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <float.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "testing.h"
 
 static struct slice checked(const char *text)
@@ -9,7 +9,7 @@ static struct slice checked(const char *text)
     struct slice value;
     struct err err = ERR_INIT;
 
-    if (json_check(slice_of(text), &value, &err) != E_OK)
+    if (jtext_check(slice_of(text), &value, &err) != E_OK)
         fail_msg("%s: %s", text, err.msg);
     return value;
 }
@@ -28,7 +28,7 @@ static void members_come_in_order_with_raw_keys_and_values(void **state)
     struct slice value;
     size_t n = 0;
 
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value); n++) {
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value); n++) {
         assert_in_range(n, 0, ARRAY_LEN(want) - 1);
         assert_slice_is(key, want[n][0]);
         assert_slice_is(value, want[n][1]);
@@ -44,7 +44,7 @@ static void items_come_in_order(void **state)
     struct slice value;
     size_t n = 0;
 
-    for (struct json_iter it = json_items(array); json_next_item(&it, &value); n++) {
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &value); n++) {
         assert_in_range(n, 0, ARRAY_LEN(want) - 1);
         assert_slice_is(value, want[n]);
     }
@@ -59,14 +59,14 @@ static void an_empty_object_or_array_has_nothing_to_walk(void **state)
     struct slice value;
 
     for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
-        struct json_iter it = json_members(checked(empty[i]));
+        struct jtext_iter it = jtext_members(checked(empty[i]));
 
-        assert_false(json_next_member(&it, &key, &value));
-        assert_false(json_next_member(&it, &key, &value));
+        assert_false(jtext_next_member(&it, &key, &value));
+        assert_false(jtext_next_member(&it, &key, &value));
     }
-    struct json_iter it = json_items(checked("[ ]"));
+    struct jtext_iter it = jtext_items(checked("[ ]"));
 
-    assert_false(json_next_item(&it, &value));
+    assert_false(jtext_next_item(&it, &value));
 }
 
 static void types_are_told_by_their_text(void **state)
@@ -74,37 +74,37 @@ static void types_are_told_by_their_text(void **state)
     (void)state;
     static const struct {
         const char *text;
-        enum json_type type;
+        enum jtext_type type;
         const char *name;
     } cases[] = {
-        {"null", JSON_T_NULL, "null"},       {"false", JSON_T_FALSE, "false"},
-        {"true", JSON_T_TRUE, "true"},       {"-12", JSON_T_INT, "a whole number"},
-        {"1.0", JSON_T_REAL, "a number"},    {"1e3", JSON_T_REAL, "a number"},
-        {"1E3", JSON_T_REAL, "a number"},    {"\"1\"", JSON_T_STRING, "a string"},
-        {"[1.5]", JSON_T_ARRAY, "an array"}, {"{}", JSON_T_OBJECT, "an object"},
+        {"null", JTEXT_NULL, "null"},       {"false", JTEXT_FALSE, "false"},
+        {"true", JTEXT_TRUE, "true"},       {"-12", JTEXT_INT, "a whole number"},
+        {"1.0", JTEXT_REAL, "a number"},    {"1e3", JTEXT_REAL, "a number"},
+        {"1E3", JTEXT_REAL, "a number"},    {"\"1\"", JTEXT_STRING, "a string"},
+        {"[1.5]", JTEXT_ARRAY, "an array"}, {"{}", JTEXT_OBJECT, "an object"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(json_type_of(checked(cases[i].text)), cases[i].type);
-        assert_string_equal(json_type_name(cases[i].type), cases[i].name);
+        assert_int_equal(jtext_type_of(checked(cases[i].text)), cases[i].type);
+        assert_string_equal(jtext_type_name(cases[i].type), cases[i].name);
     }
 }
 
 static void a_key_is_compared_as_it_reads(void **state)
 {
     (void)state;
-    assert_true(json_key_is(SLICE("\"queue\""), "queue"));
-    assert_true(json_key_is(SLICE("\"\""), ""));
-    assert_true(json_key_is(SLICE("\"q\\u0075eue\""), "queue"));
-    assert_true(json_key_is(SLICE("\"\\uD83D\\uDE00\""), "😀"));
-    assert_true(json_key_is(SLICE("\"\\\\\""), "\\"));
-    assert_true(json_key_is(SLICE("\"a\\/b\""), "a/b"));
-    assert_false(json_key_is(SLICE("\"queue\""), "queues"));
-    assert_false(json_key_is(SLICE("\"queues\""), "queue"));
-    assert_false(json_key_is(SLICE("\"Queue\""), "queue"));
-    assert_false(json_key_is(SLICE("\"q\\u0075eue\""), "queu"));
-    assert_false(json_key_is(SLICE("\"q\\u0075eue\""), "queuex"));
-    assert_false(json_key_is(SLICE("\"\\n\""), "\\n"));
+    assert_true(jtext_key_is(SLICE("\"queue\""), "queue"));
+    assert_true(jtext_key_is(SLICE("\"\""), ""));
+    assert_true(jtext_key_is(SLICE("\"q\\u0075eue\""), "queue"));
+    assert_true(jtext_key_is(SLICE("\"\\uD83D\\uDE00\""), "😀"));
+    assert_true(jtext_key_is(SLICE("\"\\\\\""), "\\"));
+    assert_true(jtext_key_is(SLICE("\"a\\/b\""), "a/b"));
+    assert_false(jtext_key_is(SLICE("\"queue\""), "queues"));
+    assert_false(jtext_key_is(SLICE("\"queues\""), "queue"));
+    assert_false(jtext_key_is(SLICE("\"Queue\""), "queue"));
+    assert_false(jtext_key_is(SLICE("\"q\\u0075eue\""), "queu"));
+    assert_false(jtext_key_is(SLICE("\"q\\u0075eue\""), "queuex"));
+    assert_false(jtext_key_is(SLICE("\"\\n\""), "\\n"));
 }
 
 static void a_member_is_found_by_name_at_the_top_level_only(void **state)
@@ -113,11 +113,11 @@ static void a_member_is_found_by_name_at_the_top_level_only(void **state)
     struct slice object = checked("{\"a\":{\"b\":1},\"\\u0062\":2,\"c\":\"b\"}");
     struct slice value = SLICE("untouched");
 
-    assert_true(json_find(object, "b", &value));
+    assert_true(jtext_find(object, "b", &value));
     assert_slice_is(value, "2");
-    assert_true(json_find(object, "c", &value));
+    assert_true(jtext_find(object, "c", &value));
     assert_slice_is(value, "\"b\"");
-    assert_false(json_find(object, "d", &value));
+    assert_false(jtext_find(object, "d", &value));
     assert_slice_is(value, "\"b\"");
 }
 
@@ -126,11 +126,11 @@ static void a_string_without_escapes_is_not_copied(void **state)
     (void)state;
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice value = SLICE("\"plain ä\"");
-    struct slice text = json_text(value, &arena);
+    struct slice text = jtext_text(value, &arena);
 
     assert_slice_is(text, "plain ä");
     assert_ptr_equal(text.data, value.data + 1);
-    assert_slice_is(json_text(SLICE("\"\""), &arena), "");
+    assert_slice_is(jtext_text(SLICE("\"\""), &arena), "");
     assert_null(arena.blocks);
 }
 
@@ -151,17 +151,17 @@ static void escapes_are_decoded(void **state)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        assert_slice_is(json_text(checked(cases[i].value), &arena), cases[i].text);
+        assert_slice_is(jtext_text(checked(cases[i].value), &arena), cases[i].text);
 }
 
 static void whole_numbers_are_exact_to_their_ends(void **state)
 {
     (void)state;
-    assert_true(json_int(checked("0")) == 0);
-    assert_true(json_int(checked("-0")) == 0);
-    assert_true(json_int(checked("-17")) == -17);
-    assert_true(json_int(checked("9223372036854775807")) == INT64_MAX);
-    assert_true(json_int(checked("-9223372036854775808")) == INT64_MIN);
+    assert_true(jtext_int(checked("0")) == 0);
+    assert_true(jtext_int(checked("-0")) == 0);
+    assert_true(jtext_int(checked("-17")) == -17);
+    assert_true(jtext_int(checked("9223372036854775807")) == INT64_MAX);
+    assert_true(jtext_int(checked("-9223372036854775808")) == INT64_MIN);
 }
 
 static void numbers_are_read_wherever_they_stand(void **state)
@@ -169,15 +169,15 @@ static void numbers_are_read_wherever_they_stand(void **state)
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(1000);
     struct slice value;
-    struct json_iter it = json_items(checked("[1.5,2e3,-7,1.7976931348623157e308,4.25]"));
+    struct jtext_iter it = jtext_items(checked("[1.5,2e3,-7,1.7976931348623157e308,4.25]"));
     static const double want[] = {1.5, 2000, -7, DBL_MAX, 4.25};
 
-    for (size_t i = 0; json_next_item(&it, &value); i++)
-        assert_true(json_number(value) == want[i]);
+    for (size_t i = 0; jtext_next_item(&it, &value); i++)
+        assert_true(jtext_number(value) == want[i]);
     buf_add_str(&b, "0.5");
     for (int i = 0; i < 200; i++)
         buf_add_char(&b, '0');
-    assert_true(json_number(buf_slice(&b)) == 0.5);
+    assert_true(jtext_number(buf_slice(&b)) == 0.5);
 }
 
 /* Each text is of its own size on the heap, where a sanitizer sees a byte too many. */
@@ -214,13 +214,13 @@ static void text_that_nobody_has_checked_is_walked_to_its_end(void **state)
         struct slice key, value;
 
         memcpy(copy, texts[i], text.size);
-        for (struct json_iter it = json_members(text); json_next_member(&it, &key, &value);)
-            (void)(json_key_is(key, "a") && json_text(value, &arena).size > 0);
-        for (struct json_iter it = json_items(text); json_next_item(&it, &value);)
-            (void)json_type_of(value);
-        assert_true(json_text(text, &arena).size <= text.size);
-        (void)json_type_of(text);
-        (void)json_find(text, "a", &value);
+        for (struct jtext_iter it = jtext_members(text); jtext_next_member(&it, &key, &value);)
+            (void)(jtext_key_is(key, "a") && jtext_text(value, &arena).size > 0);
+        for (struct jtext_iter it = jtext_items(text); jtext_next_item(&it, &value);)
+            (void)jtext_type_of(value);
+        assert_true(jtext_text(text, &arena).size <= text.size);
+        (void)jtext_type_of(text);
+        (void)jtext_find(text, "a", &value);
     }
 }
 
@@ -240,5 +240,5 @@ int main(void)
         cmocka_unit_test(text_that_nobody_has_checked_is_walked_to_its_end),
     };
 
-    return cmocka_run_group_tests_name("json_walk", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("jtext_walk", tests, NULL, NULL);
 }

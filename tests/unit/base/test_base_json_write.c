@@ -2,7 +2,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "testing.h"
 
 static void quotes_backslashes_and_controls_are_escaped(void **state)
@@ -10,7 +10,7 @@ static void quotes_backslashes_and_controls_are_escaped(void **state)
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(1000);
 
-    json_add_string(&b, SLICE("a\"b\\c/\b\f\n\r\t\x01\x1F\x7Fä😀"));
+    jtext_add_string(&b, SLICE("a\"b\\c/\b\f\n\r\t\x01\x1F\x7Fä😀"));
     assert_string_equal(buf_text(&b), "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\\u0001\\u001f\x7Fä😀\"");
 }
 
@@ -19,7 +19,7 @@ static void the_empty_string_is_two_quotes(void **state)
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(1000);
 
-    json_add_string(&b, (struct slice){NULL, 0});
+    jtext_add_string(&b, (struct slice){NULL, 0});
     assert_string_equal(buf_text(&b), "\"\"");
 }
 
@@ -35,7 +35,7 @@ static void what_is_written_reads_back_the_same(void **state)
 
                 memset(text, 'x', sizeof(text));
                 text[at] = (char)c;
-                json_add_string(&b, slice_make(text, length));
+                jtext_add_string(&b, slice_make(text, length));
                 json_t *tree = json_loadb(b.data, b.size, JSON_DECODE_ANY, NULL);
 
                 assert_non_null(tree);
@@ -51,17 +51,17 @@ static void keys_and_commas_find_their_places(void **state)
     CLEANUP(buf) struct buf b = BUF_INIT(1000);
 
     buf_add_char(&b, '{');
-    json_add_key(&b, "a");
+    jtext_add_key(&b, "a");
     buf_add_char(&b, '[');
-    json_add_comma(&b);
+    jtext_add_comma(&b);
     buf_add_int(&b, 1);
-    json_add_comma(&b);
+    jtext_add_comma(&b);
     buf_add_char(&b, '{');
-    json_add_key(&b, "b");
-    json_add_bool(&b, true);
+    jtext_add_key(&b, "b");
+    jtext_add_bool(&b, true);
     buf_add_str(&b, "}]");
-    json_add_key(&b, "q\"");
-    json_add_bool(&b, false);
+    jtext_add_key(&b, "q\"");
+    jtext_add_bool(&b, false);
     buf_add_char(&b, '}');
     assert_string_equal(buf_text(&b), "{\"a\":[1,{\"b\":true}],\"q\\\"\":false}");
 }
@@ -71,9 +71,9 @@ static void nothing_stands_before_the_first_thing_in_a_buffer(void **state)
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(1000);
 
-    json_add_comma(&b);
+    jtext_add_comma(&b);
     assert_string_equal(buf_text(&b), "");
-    json_add_key(&b, "a");
+    jtext_add_key(&b, "a");
     assert_string_equal(buf_text(&b), "\"a\":");
 }
 
@@ -82,11 +82,11 @@ static void no_instant_is_null(void **state)
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(1000);
 
-    json_add_time(&b, 0);
-    json_add_comma(&b);
-    json_add_time(&b, TIME_NEVER);
-    json_add_comma(&b);
-    json_add_time(&b, INT64_C(1794778200500000));
+    jtext_add_time(&b, 0);
+    jtext_add_comma(&b);
+    jtext_add_time(&b, TIME_NEVER);
+    jtext_add_comma(&b);
+    jtext_add_time(&b, INT64_C(1794778200500000));
     assert_string_equal(buf_text(&b), "null,null,\"2026-11-15T21:30:00.500Z\"");
 }
 
@@ -95,7 +95,7 @@ static void a_full_buffer_says_so(void **state)
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(5);
 
-    json_add_string(&b, SLICE("abcdef"));
+    jtext_add_string(&b, SLICE("abcdef"));
     assert_true(b.overflowed);
     assert_true(b.size <= 5);
 }
@@ -106,9 +106,9 @@ static void compact_text_has_no_white_space_between_its_parts(void **state)
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice value = SLICE("{ \"a \\\" b\" :\t[ 1 ,\n\" \\\\\" , \"\\t \" ]\r\n, \"c\":{ } }");
 
-    assert_slice_is(json_compact(value, &arena), "{\"a \\\" b\":[1,\" \\\\\",\"\\t \"],\"c\":{}}");
-    assert_slice_is(json_compact(SLICE("7"), &arena), "7");
-    assert_slice_is(json_compact(SLICE("\"\""), &arena), "\"\"");
+    assert_slice_is(jtext_compact(value, &arena), "{\"a \\\" b\":[1,\" \\\\\",\"\\t \"],\"c\":{}}");
+    assert_slice_is(jtext_compact(SLICE("7"), &arena), "7");
+    assert_slice_is(jtext_compact(SLICE("\"\""), &arena), "\"\"");
 }
 
 int main(void)
@@ -124,5 +124,5 @@ int main(void)
         cmocka_unit_test(compact_text_has_no_white_space_between_its_parts),
     };
 
-    return cmocka_run_group_tests_name("json_write", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("jtext_write", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/definition/definition.h"
 #include "core/queue/def.h"
 #include "testing.h"

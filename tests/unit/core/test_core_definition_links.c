@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/definition/definition.h"
 #include "testing.h"
 
@@ -31,7 +31,7 @@ static void assert_json(const struct definitions *d, const char *want)
 
     definitions_json(d, &json);
     assert_string_equal(buf_text(&json), want);
-    assert_int_equal(json_check(buf_slice(&json), &whole, &err), E_OK);
+    assert_int_equal(jtext_check(buf_slice(&json), &whole, &err), E_OK);
 }
 
 /* ---- joins ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/dest.h"
 #include "testing.h"
 
@@ -19,7 +19,7 @@ static struct slice checked(const char *json)
     struct err err = ERR_INIT;
     struct slice value;
 
-    if (json_check(slice_of(json), &value, &err) != E_OK)
+    if (jtext_check(slice_of(json), &value, &err) != E_OK)
         fail_msg("%s: %s", json, err.msg);
     return value;
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "testing.h"
 
@@ -20,7 +20,7 @@ static struct slice checked(const char *json)
     struct err err = ERR_INIT;
     struct slice value;
 
-    if (json_check(slice_of(json), &value, &err) != E_OK)
+    if (jtext_check(slice_of(json), &value, &err) != E_OK)
         fail_msg("%s: %s", json, err.msg);
     return value;
 }
@@ -334,18 +334,18 @@ static void the_schema_follows_the_table(void **state)
                         "\"minimum\":1,\"maximum\":99}}}");
     buf_clear(&out);
     object_schema(&thing_object, &out);
-    assert_int_equal(json_check(buf_slice(&out), &whole, &err), E_OK);
-    assert_true(json_find(whole, "properties", &rows));
-    assert_true(json_find(rows, "old text", &row));
+    assert_int_equal(jtext_check(buf_slice(&out), &whole, &err), E_OK);
+    assert_true(jtext_find(whole, "properties", &rows));
+    assert_true(jtext_find(rows, "old text", &row));
     assert_slice_is(row, "{\"type\":\"string\",\"minLength\":1,\"maxLength\":5}");
-    assert_true(json_find(rows, "small", &row));
+    assert_true(jtext_find(rows, "small", &row));
     assert_slice_is(row, "{\"type\":[\"integer\",\"null\"],\"minimum\":-3,\"maximum\":3}");
-    assert_true(json_find(rows, "colour", &row));
+    assert_true(jtext_find(rows, "colour", &row));
     assert_slice_is(row, "{\"enum\":[\"red\",\"green\"]}");
-    assert_true(json_find(rows, "id", &row));
+    assert_true(jtext_find(rows, "id", &row));
     assert_slice_is(row, "{\"$ref\":\"#/components/schemas/Id\"}");
-    assert_false(json_find(rows, "own", &row));
-    assert_false(json_find(rows, "later", &row));
+    assert_false(jtext_find(rows, "own", &row));
+    assert_false(jtext_find(rows, "later", &row));
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "core/program/template.h"
 #include "core/queue/def.h"
@@ -22,7 +22,7 @@ static struct slice checked(const char *json)
     struct err err = ERR_INIT;
     struct slice value;
 
-    if (json_check(slice_of(json), &value, &err) != E_OK)
+    if (jtext_check(slice_of(json), &value, &err) != E_OK)
         fail_msg("%s: %s", json, err.msg);
     return value;
 }

@@ -1,6 +1,6 @@
 /* Steps and records as they come from outside. */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "testing.h"
 
@@ -18,7 +18,7 @@ static struct slice checked(const char *json)
     struct err err = ERR_INIT;
     struct slice value;
 
-    if (json_check(slice_of(json), &value, &err) != E_OK)
+    if (jtext_check(slice_of(json), &value, &err) != E_OK)
         fail_msg("%s: %s", json, err.msg);
     return value;
 }
@@ -39,7 +39,7 @@ static void assert_steps(const char *json, const char *want)
     struct slice once = routing_format(&routing, &arena);
     struct slice steps;
 
-    assert_true(json_find(once, "steps", &steps));
+    assert_true(jtext_find(once, "steps", &steps));
     assert_slice_is(steps, want);
     routing = parse(arena_strdup(&arena, steps)); /* what is kept is taken, too */
     assert_true(slice_equal(routing_format(&routing, &arena), once));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "testing.h"
 
@@ -223,7 +223,7 @@ static enum err_code add(struct routing *routing, int at, const char *json, stru
 {
     struct slice value;
 
-    assert_int_equal(json_check(slice_of(json), &value, err), E_OK);
+    assert_int_equal(jtext_check(slice_of(json), &value, err), E_OK);
     return route_add(routing, at, value, &arena, err);
 }
 
@@ -313,7 +313,7 @@ static void a_route_that_has_grown_can_be_handed_in_again(void **state)
                      E_OK);
     assert_int_equal(add(&routing, 1, "{\"name\":\"z\"}", &err), E_OK);
     assert_route(&routing, "1a 2b 5x 7z 6y 3f 4f");
-    assert_true(json_find(routing_format(&routing, &arena), "steps", &steps));
+    assert_true(jtext_find(routing_format(&routing, &arena), "steps", &steps));
     if (route_steps_parse(steps, 0, &arena, &again.steps, &again.n_steps, &err) != E_OK)
         fail_msg("%s", err.msg);
     assert_route(&again, "1a 2b 5x 7z 6y 3f 4f");
@@ -361,7 +361,7 @@ static void assert_options(const char *job, const char *step, const char *want)
     struct err err = ERR_INIT;
     size_t n;
 
-    assert_int_equal(json_check(slice_of(step), &value, &err), E_OK);
+    assert_int_equal(jtext_check(slice_of(step), &value, &err), E_OK);
     if (route_steps_parse(value, 0, &arena, &steps, &n, &err) != E_OK)
         fail_msg("%s", err.msg);
     assert_slice_is(route_options(&routing, steps, &arena), want);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/program/template.h"
 #include "testing.h"
 
@@ -33,7 +33,7 @@ static struct slice as_json(const char *text)
 {
     struct buf b = BUF_INIT(1 << 20);
 
-    json_add_string(&b, slice_of(text));
+    jtext_add_string(&b, slice_of(text));
     struct slice json = arena_copy(&arena, buf_slice(&b));
 
     buf_deinit(&b);

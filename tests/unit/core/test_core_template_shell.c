@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "core/program/template.h"
 #include "testing.h"
@@ -48,7 +48,7 @@ static bool loads(const char *script, struct template_command *ret_command, stru
 {
     CLEANUP(buf) struct buf json = BUF_INIT(1 << 16);
 
-    json_add_string(&json, slice_of(script));
+    jtext_add_string(&json, slice_of(script));
     return template_command_parse(arena_copy(&arena, buf_slice(&json)), &arena, ret_command, NULL,
                                   err) == E_OK;
 }
@@ -62,9 +62,9 @@ static char **argv_of(const struct template_command *c, const char *v, const cha
     char **argv = NULL;
 
     buf_add_str(&params, "{\"v\":");
-    json_add_string(&params, slice_of(v));
+    jtext_add_string(&params, slice_of(v));
     buf_add_str(&params, ",\"w\":");
-    json_add_string(&params, slice_of(w));
+    jtext_add_string(&params, slice_of(w));
     buf_add_char(&params, '}');
     struct slice object = buf_slice(&params);
     struct template_values values = {.objects = &object, .n_objects = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/definition/yaml.h"
 #include "testing.h"
 
@@ -32,7 +32,7 @@ static void assert_json(const char *text, const char *want)
 
     assert_int_equal(yaml_json(parse(text), &json, &err), E_OK);
     assert_string_equal(buf_text(&json), want);
-    assert_int_equal(json_check(buf_slice(&json), &whole, &err), E_OK);
+    assert_int_equal(jtext_check(buf_slice(&json), &whole, &err), E_OK);
 }
 
 static void assert_refused_text(struct slice text, const char *message)

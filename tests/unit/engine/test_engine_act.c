@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "testing.h"
@@ -29,7 +29,7 @@ static struct slice shown_params(struct fixture *f, struct arena *arena, int64_t
 
     assert_int_equal(store_job_load(f->store, id, LOAD_ALL, arena, &j, &found, &err), E_OK);
     assert_true(found);
-    if (json_check(j.params, &value, &err) != E_OK)
+    if (jtext_check(j.params, &value, &err) != E_OK)
         fail_msg("the params are no JSON any more: %s", err.msg);
     return value;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/fault.h"
 #include "engine_fixture.h"
 #include "store/internal.h"
@@ -87,8 +87,8 @@ static void ids_of(const struct test_op *t, int64_t *ret_ids, size_t n)
 
     if (t->op.err.code != E_OK)
         fail_msg("%s", t->op.err.msg);
-    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
-    for (struct json_iter it = json_items(ids); json_next_item(&it, &id); i++) {
+    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
+    for (struct jtext_iter it = jtext_items(ids); jtext_next_item(&it, &id); i++) {
         assert_true(i < n);
         assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &ret_ids[i]));
     }

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/fault.h"
 #include "engine_fixture.h"
 #include "testing.h"
@@ -267,7 +267,7 @@ static void who_waits_for_a_bulk_action_is_answered_when_it_is_done(void **state
     struct slice value;
     int64_t id;
 
-    assert_true(json_find(buf_slice(&bulk->op.reply), "id", &value));
+    assert_true(jtext_find(buf_slice(&bulk->op.reply), "id", &value));
     assert_true(id_parse(slice_make(value.data + 1, value.size - 2), &id));
     struct test_op *wait = run_op(f, op_wait(f, id, 60 * US_PER_S));
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
@@ -97,7 +97,7 @@ static void assert_member(struct slice object, const char *name, const char *jso
 {
     struct slice value;
 
-    if (!json_find(object, name, &value))
+    if (!jtext_find(object, name, &value))
         fail_msg("there is no '%s' in %.*s", name, (int)object.size, object.data);
     if (!slice_is(value, json))
         fail_msg("'%s' is %.*s, not %s", name, (int)value.size, value.data, json);
@@ -107,14 +107,14 @@ static void assert_no_member(struct slice object, const char *name)
 {
     struct slice value;
 
-    assert_false(json_find(object, name, &value));
+    assert_false(jtext_find(object, name, &value));
 }
 
 static struct slice member(struct slice object, const char *name)
 {
     struct slice value = {0};
 
-    assert_true(json_find(object, name, &value));
+    assert_true(jtext_find(object, name, &value));
     return value;
 }
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "engine/jobs/ready.h"
+#include "engine/claims/ready.h"
 #include "engine_fixture.h"
 #include "testing.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "engine/jobs/claims.h"
+#include "engine/claims/claims.h"
 #include "testing.h"
 
 static struct live_claim *add(struct claims *c, int64_t token, int64_t check_at)

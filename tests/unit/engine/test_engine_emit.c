@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine_fixture.h"
 #include "store/jobs/emits.h"
 #include "testing.h"
@@ -61,10 +61,10 @@ static int64_t first_id(const struct test_op *t)
     struct slice first;
     int64_t id = 0;
 
-    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
-    struct json_iter it = json_items(ids);
+    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
+    struct jtext_iter it = jtext_items(ids);
 
-    assert_true(json_next_item(&it, &first));
+    assert_true(jtext_next_item(&it, &first));
     assert_true(id_parse(slice_make(first.data + 1, first.size - 2), &id));
     return id;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
@@ -84,11 +84,11 @@ static int64_t id_at(const struct test_op *t, size_t place)
     struct slice ids, id;
     int64_t value = 0;
 
-    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
-    struct json_iter it = json_items(ids);
+    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
+    struct jtext_iter it = jtext_items(ids);
 
     for (size_t i = 0; i <= place; i++)
-        assert_true(json_next_item(&it, &id));
+        assert_true(jtext_next_item(&it, &id));
     assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
     return value;
 }
@@ -97,8 +97,8 @@ static size_t ids_in(const struct test_op *t)
 {
     struct slice ids;
 
-    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
-    return json_count_items(ids);
+    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
+    return jtext_count_items(ids);
 }
 
 static struct test_op *op_finish_all(struct fixture *f, const struct granted *g, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/jobs/filter.h"
 #include "testing.h"
 
@@ -166,7 +166,7 @@ static void assert_round_trip(struct job_filter f, struct slice target)
     struct slice to;
 
     filter_to_json(&f, target, &text);
-    if (json_check(buf_slice(&text), &value, &err) != E_OK)
+    if (jtext_check(buf_slice(&text), &value, &err) != E_OK)
         fail_msg("%s: %s", err.msg, buf_text(&text));
     filter_from_json(value, &arena, &back, &to);
     assert_int_equal(back.states, f.states);

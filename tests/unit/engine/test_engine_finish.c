@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine_fixture.h"
 #include "testing.h"
 
@@ -165,13 +165,13 @@ static struct slice shown(struct fixture *f, struct query *q, int64_t id, int en
     struct slice object = buf_slice(&q->reply);
 
     if (entry >= 0) {
-        assert_true(json_find(object, "progress", &value));
-        for (struct json_iter it = json_items(value); json_next_item(&it, &item); i++)
+        assert_true(jtext_find(object, "progress", &value));
+        for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &item); i++)
             if (i == entry)
                 object = item;
         assert_true(i > entry);
     }
-    return json_find(object, name, &value) ? value : SLICE("absent");
+    return jtext_find(object, name, &value) ? value : SLICE("absent");
 }
 
 static void assert_shown(struct fixture *f, int64_t id, int entry, const char *name,

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/reads/job_json.h"
 #include "testing.h"
 
@@ -21,7 +21,7 @@ static struct slice object_of(struct buf *b)
     buf_add_char(&text, '}');
     buf_clear(b);
     buf_add_slice(b, buf_slice(&text));
-    if (json_check(buf_slice(b), &value, &err) != E_OK)
+    if (jtext_check(buf_slice(b), &value, &err) != E_OK)
         fail_msg("%s: %s", err.msg, buf_text(b));
     return value;
 }
@@ -30,7 +30,7 @@ static struct slice member(struct slice object, const char *name)
 {
     struct slice value;
 
-    if (!json_find(object, name, &value))
+    if (!jtext_find(object, name, &value))
         fail_msg("no %s in %.*s", name, (int)object.size, object.data);
     return value;
 }
@@ -39,7 +39,7 @@ static bool has(struct slice object, const char *name)
 {
     struct slice value;
 
-    return json_find(object, name, &value);
+    return jtext_find(object, name, &value);
 }
 
 /* ---- bodies ---- */
@@ -48,7 +48,7 @@ static void assert_body(struct slice body, const char *want)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(1 << 20);
 
-    json_add_body(&b, body);
+    jtext_add_body(&b, body);
     assert_string_equal(buf_text(&b), want);
 }
 
@@ -85,7 +85,7 @@ static void base64_has_all_its_digits(void **state)
         bytes[3 * i + 1] = (unsigned char)(v >> 8);
         bytes[3 * i + 2] = (unsigned char)v;
     }
-    json_add_body(&b, slice_make((const char *)bytes, sizeof(bytes)));
+    jtext_add_body(&b, slice_make((const char *)bytes, sizeof(bytes)));
     assert_string_equal(buf_text(&b),
                         "\"body_base64\":"
                         "\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/\"");
@@ -104,7 +104,7 @@ static void a_body_never_grows_beyond_what_a_reply_holds(void **state)
 
             for (size_t k = 0; k < BYTES; k++)
                 bytes[k] = k % every == 0 ? fill[i] : '"';
-            json_add_body(&b, slice_make(bytes, BYTES));
+            jtext_add_body(&b, slice_make(bytes, BYTES));
             assert_false(b.overflowed);
         }
 }
@@ -115,7 +115,7 @@ static void assert_merged(const char *base, const char *over, const char *want)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(1 << 20);
 
-    json_add_merged(&b, slice_of(base), slice_of(over));
+    jtext_add_merged(&b, slice_of(base), slice_of(over));
     assert_string_equal(buf_text(&b), want);
 }
 
@@ -154,10 +154,11 @@ static void many_members_are_merged_in_reasonable_time(void **state)
 
     add_numbered(&base, 0, MEMBERS, 1);
     add_numbered(&over, MEMBERS / 2, MEMBERS, 2);
-    json_add_merged(&b, buf_slice(&base), buf_slice(&over));
-    for (struct json_iter it = json_members(buf_slice(&b)); json_next_member(&it, &key, &value);) {
-        ones += json_int(value) == 1;
-        twos += json_int(value) == 2;
+    jtext_add_merged(&b, buf_slice(&base), buf_slice(&over));
+    for (struct jtext_iter it = jtext_members(buf_slice(&b));
+         jtext_next_member(&it, &key, &value);) {
+        ones += jtext_int(value) == 1;
+        twos += jtext_int(value) == 2;
     }
     assert_int_equal(ones, MEMBERS / 2);
     assert_int_equal(twos, MEMBERS);
@@ -201,8 +202,8 @@ static void people_see_every_field_of_a_job(void **state)
     struct job j = full_job();
     char id[ID_TEXT_SIZE];
 
-    json_add_job_fields(&b, &j, SLICE("fetch"));
-    json_add_job_url(&b, "http://h:1", j.id.v);
+    jtext_add_job_fields(&b, &j, SLICE("fetch"));
+    jtext_add_job_url(&b, "http://h:1", j.id.v);
     struct slice o = object_of(&b);
 
     assert_memory_equal(member(o, "id").data + 1, id_format(j.id.v, id), 13);
@@ -241,8 +242,8 @@ static void a_bare_job_has_no_empty_fields(void **state)
     CLEANUP(buf) struct buf b = BUF_INIT(1 << 20);
     struct job j = {.id = {id_at_time(AT)}, .state = JOB_READY};
 
-    json_add_job_fields(&b, &j, SLICE("q"));
-    json_add_job_url(&b, NULL, j.id.v);
+    jtext_add_job_fields(&b, &j, SLICE("q"));
+    jtext_add_job_url(&b, NULL, j.id.v);
     struct slice o = object_of(&b);
 
     for (size_t i = 0; i < ARRAY_LEN(absent); i++)
@@ -261,13 +262,13 @@ static void a_worker_gets_what_it_needs(void **state)
     struct slice o;
 
     j.state = JOB_RUNNING;
-    json_add_grant(&grant, &j, SLICE("fetch"));
+    jtext_add_grant(&grant, &j, SLICE("fetch"));
     const struct claimed_texts texts = {.lease = SLICE("7.X"),
                                         .grant = buf_slice(&grant),
                                         .url = "http://h:1"};
 
-    json_add_claimed(&b, &j, &texts);
-    assert_int_equal(json_check(buf_slice(&b), &o, &err), E_OK);
+    jtext_add_claimed(&b, &j, &texts);
+    assert_int_equal(jtext_check(buf_slice(&b), &o, &err), E_OK);
     assert_slice_is(member(o, "queue"), "\"fetch\"");
     assert_slice_is(member(o, "attempt"), "2");
     assert_slice_is(member(o, "priority"), "-7");
@@ -287,8 +288,8 @@ static void assert_status(struct progress_entry e, const char *state_text, const
     struct err err = ERR_INIT;
     struct slice o;
 
-    json_add_progress(&b, &e, SLICE("q"), SLICE("q"), slice_make(NULL, 0));
-    assert_int_equal(json_check(buf_slice(&b), &o, &err), E_OK);
+    jtext_add_progress(&b, &e, SLICE("q"), SLICE("q"), slice_make(NULL, 0));
+    assert_int_equal(jtext_check(buf_slice(&b), &o, &err), E_OK);
     assert_slice_is(member(o, "state"), state_text);
     assert_slice_is(member(o, "status"), status);
     assert_false(has(o, "worker"));
@@ -322,8 +323,8 @@ static void an_entry_of_the_record_tells_all(void **state)
                                .text = SLICE("slow"),
                                .set = SLICE("{\"a\":1}")};
 
-    json_add_progress(&b, &e, SLICE("fetch"), SLICE("fetch"), SLICE("w1"));
-    assert_int_equal(json_check(buf_slice(&b), &o, &err), E_OK);
+    jtext_add_progress(&b, &e, SLICE("fetch"), SLICE("fetch"), SLICE("w1"));
+    assert_int_equal(jtext_check(buf_slice(&b), &o, &err), E_OK);
     assert_slice_is(member(o, "number"), "1");
     assert_slice_is(member(o, "name"), "\"fetch\"");
     assert_slice_is(member(o, "queue"), "\"fetch\"");
@@ -343,7 +344,7 @@ static void an_error_says_code_and_message(void **state)
     struct err err = ERR_INIT;
 
     (void)err_set(&err, E_STALE_LEASE, "the job is \"%s\"", "done");
-    json_add_error(&b, &err);
+    jtext_add_error(&b, &err);
     assert_string_equal(buf_text(&b),
                         "{\"code\":\"stale_lease\",\"message\":\"the job is \\\"done\\\"\"}");
 }

@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/id.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "engine_fixture.h"
@@ -33,18 +33,19 @@ static void take_page(struct listed *l, const struct query *q)
     int count = 0;
 
     assert_int_equal(q->err.code, E_OK);
-    assert_int_equal(json_check(buf_slice(&q->reply), &page, &err), E_OK);
-    assert_true(json_find(page, "jobs", &jobs) && json_find(page, "cursor", &value));
-    struct slice cursor = json_type_of(value) == JSON_T_NULL ? SLICE("") : json_text(value, &arena);
+    assert_int_equal(jtext_check(buf_slice(&q->reply), &page, &err), E_OK);
+    assert_true(jtext_find(page, "jobs", &jobs) && jtext_find(page, "cursor", &value));
+    struct slice cursor = jtext_type_of(value) == JTEXT_NULL ? SLICE("")
+                                                             : jtext_text(value, &arena);
 
     assert_true(cursor.size < sizeof(l->cursor));
     memset(l->cursor, 0, sizeof(l->cursor));
     memcpy(l->cursor, cursor.data, cursor.size);
-    for (struct json_iter it = json_items(jobs); json_next_item(&it, &job); count++) {
+    for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &job); count++) {
         int64_t id;
 
-        assert_true(json_find(job, "id", &value));
-        assert_true(id_parse(json_text(value, &arena), &id));
+        assert_true(jtext_find(job, "id", &value));
+        assert_true(id_parse(jtext_text(value, &arena), &id));
         VEC_PUSH(&l->ids, id);
     }
     assert_true(count <= q->limit);

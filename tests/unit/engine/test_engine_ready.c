@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "engine/jobs/ready.h"
+#include "engine/claims/ready.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "testing.h"

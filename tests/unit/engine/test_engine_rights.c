@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
@@ -105,12 +105,12 @@ static struct slice granted_limits(struct fixture *f, const char *queue)
     struct slice job;
     struct slice limits = {0};
 
-    assert_int_equal(json_check(slice_of(reply_of(t)), &whole, &err), E_OK);
-    assert_true(json_find(whole, "jobs", &jobs));
-    struct json_iter it = json_items(jobs);
+    assert_int_equal(jtext_check(slice_of(reply_of(t)), &whole, &err), E_OK);
+    assert_true(jtext_find(whole, "jobs", &jobs));
+    struct jtext_iter it = jtext_items(jobs);
 
-    assert_true(json_next_item(&it, &job));
-    (void)json_find(job, "limits", &limits);
+    assert_true(jtext_next_item(&it, &job));
+    (void)jtext_find(job, "limits", &limits);
     return limits;
 }
 

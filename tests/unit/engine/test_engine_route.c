@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine_fixture.h"
 #include "testing.h"
 
@@ -115,12 +115,12 @@ static void assert_record(struct fixture *f, int64_t id, const char *want)
     struct slice entry;
 
     show(f, id, &arena, &job);
-    assert_true(json_find(job, "progress", &progress));
-    for (struct json_iter it = json_items(progress); json_next_item(&it, &entry);) {
+    assert_true(jtext_find(job, "progress", &progress));
+    for (struct jtext_iter it = jtext_items(progress); jtext_next_item(&it, &entry);) {
         struct slice number;
         struct slice outcome;
 
-        assert_true(json_find(entry, "number", &number) && json_find(entry, "state", &outcome));
+        assert_true(jtext_find(entry, "number", &number) && jtext_find(entry, "state", &outcome));
         buf_addf(&got, "%s%.*s:%.*s", got.size > 0 ? " " : "", (int)number.size, number.data,
                  (int)outcome.size - 2, outcome.data + 1);
     }
@@ -135,7 +135,7 @@ static void assert_member(struct fixture *f, int64_t id, const char *name, const
     struct slice value = {0};
 
     show(f, id, &arena, &job);
-    bool found = json_find(job, name, &value);
+    bool found = jtext_find(job, name, &value);
 
     if (want == NULL ? found : !found || !slice_is(value, want))
         fail_msg("%s is %.*s in %.*s", name, (int)value.size, value.data, (int)job.size, job.data);

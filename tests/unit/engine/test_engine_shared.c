@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "store/shared.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/os/fault.h"
 #include "base/rng.h"
 #include "engine_fixture.h"

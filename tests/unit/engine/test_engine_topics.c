@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "core/route/routing.h"
 #include "engine_fixture.h"
@@ -38,8 +38,8 @@ static size_t ids_in(const struct test_op *t)
 {
     struct slice ids;
 
-    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
-    return json_count_items(ids);
+    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
+    return jtext_count_items(ids);
 }
 
 /* How many jobs that made. */
@@ -116,11 +116,11 @@ static int64_t id_at(const struct test_op *t, size_t place)
     struct slice id;
     int64_t value = 0;
 
-    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
-    struct json_iter it = json_items(ids);
+    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
+    struct jtext_iter it = jtext_items(ids);
 
     for (size_t i = 0; i <= place; i++)
-        assert_true(json_next_item(&it, &id));
+        assert_true(jtext_next_item(&it, &id));
     assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
     return value;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "server/http/range.h"
 #include "server/request/routes.h"
 #include "testing.h"
@@ -69,7 +69,7 @@ static struct slice write_schemas(struct buf *out)
     struct slice value = {NULL, 0};
 
     schemas_write(out);
-    assert_int_equal(json_check(buf_slice(out), &value, &err), E_OK);
+    assert_int_equal(jtext_check(buf_slice(out), &value, &err), E_OK);
     return value;
 }
 
@@ -90,11 +90,11 @@ static void every_route_describes_itself(void **state)
         assert_true(strlen(r->help) > 5 && strchr(r->help, '.') != NULL);
         assert_true((r->gives == NULL) == (r->type != NULL));
         if (r->gives != NULL)
-            assert_true(json_find(schemas, r->gives, &schema));
+            assert_true(jtext_find(schemas, r->gives, &schema));
         assert_true((r->max_body > 0) == (r->body != BODY_NONE));
         assert_true((r->takes != NULL) == (r->body != BODY_NONE && r->body != BODY_RAW));
         if (r->takes != NULL)
-            assert_true(json_find(schemas, r->takes, &schema));
+            assert_true(jtext_find(schemas, r->takes, &schema));
         for (size_t j = 0; j < i; j++)
             assert_false(strcmp(r->path, routes_get(j)->path) == 0 &&
                          strcmp(r->method, routes_get(j)->method) == 0);
@@ -148,7 +148,7 @@ static void check_references(struct slice text)
 
         assert_non_null(quote);
         snprintf(name, sizeof(name), "%.*s", (int)(quote - at), at);
-        if (!json_find(schemas, name, &schema))
+        if (!jtext_find(schemas, name, &schema))
             fail_msg("there is no schema %s", name);
     }
     assert_true(found > 100);
@@ -165,16 +165,16 @@ static void the_description_is_json_that_holds_together(void **state)
 
     openapi_write(&text, SLICE("http://127.0.0.1:6769"));
     assert_false(text.overflowed);
-    if (json_check(buf_slice(&text), &value, &err) != E_OK)
+    if (jtext_check(buf_slice(&text), &value, &err) != E_OK)
         fail_msg("%s", err.msg);
     check_references(value);
-    assert_true(json_find(value, "paths", &paths));
-    assert_true(json_find(paths, "/v1/jobs/{id}", &job));
-    assert_true(json_find(job, "get", &value));
-    assert_true(json_find(job, "patch", &value));
-    assert_true(json_find(job, "delete", &value));
-    assert_true(json_find(value, "responses", &value));
-    assert_true(json_find(value, "409", &value));
+    assert_true(jtext_find(value, "paths", &paths));
+    assert_true(jtext_find(paths, "/v1/jobs/{id}", &job));
+    assert_true(jtext_find(job, "get", &value));
+    assert_true(jtext_find(job, "patch", &value));
+    assert_true(jtext_find(job, "delete", &value));
+    assert_true(jtext_find(value, "responses", &value));
+    assert_true(jtext_find(value, "409", &value));
 }
 
 /* ---- Range ---- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "store/jobs/history.h"
 #include "testing.h"
@@ -20,7 +20,7 @@ static struct job round_trip(const struct job *j, struct arena *arena)
     struct err err = ERR_INIT;
     struct slice value;
 
-    if (text.size > 0 && json_check(text, &value, &err) != E_OK)
+    if (text.size > 0 && jtext_check(text, &value, &err) != E_OK)
         fail_msg("%s: %.*s", err.msg, (int)text.size, text.data);
     assert_true(history_parse(text, arena, &back));
     return back;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "base/text/base64.h"
 #include "testing.h"
@@ -20,10 +20,10 @@ static struct slice piece_bytes(struct slice piece, struct arena *arena)
     struct slice value;
     struct slice bytes;
 
-    if (json_find(piece, "text", &value))
-        return json_text(value, arena);
-    assert_true(json_find(piece, "base64", &value));
-    assert_true(base64_decode(json_text(value, arena), arena, &bytes));
+    if (jtext_find(piece, "text", &value))
+        return jtext_text(value, arena);
+    assert_true(jtext_find(piece, "base64", &value));
+    assert_true(base64_decode(jtext_text(value, arena), arena, &bytes));
     return bytes;
 }
 
@@ -42,14 +42,14 @@ static bool send_piece(struct output *o, struct server *s, size_t max)
         assert_int_equal(b.size, 0);
         return false;
     }
-    assert_int_equal(json_check(buf_slice(&b), &piece, &err), E_OK);
-    assert_true(json_find(piece, "offset", &offset));
+    assert_int_equal(jtext_check(buf_slice(&b), &piece, &err), E_OK);
+    assert_true(jtext_find(piece, "offset", &offset));
     struct slice bytes = piece_bytes(piece, &arena);
 
     assert_true(bytes.size > 0 && bytes.size <= max);
-    assert_int_equal(json_int(offset) + (int64_t)bytes.size, end);
+    assert_int_equal(jtext_int(offset) + (int64_t)bytes.size, end);
     output_ack(o, end);
-    if (json_int(offset) != (int64_t)s->log.size || (s->full > 0 && end > s->full)) {
+    if (jtext_int(offset) != (int64_t)s->log.size || (s->full > 0 && end > s->full)) {
         output_ack(o, (int64_t)s->log.size); /* refused: it says where its log ends */
         return true;
     }

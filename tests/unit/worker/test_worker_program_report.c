@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "base/rng.h"
 #include "core/definition/kinds.h"
 #include "core/queue/def.h"
@@ -382,7 +382,7 @@ static size_t jobs_in(const char *body)
 {
     struct slice jobs;
 
-    return json_find(slice_of(body), "jobs", &jobs) ? json_count_items(jobs) : 0;
+    return jtext_find(slice_of(body), "jobs", &jobs) ? jtext_count_items(jobs) : 0;
 }
 
 static void more_than_a_chunk_is_staged_ahead(void **state)
@@ -627,13 +627,13 @@ static void serve(struct desk *d, struct server *s, struct rng *rng)
 
     if (!program_report_next_batch(d->a, INT64_MAX - 1, &body))
         return;
-    assert_true(json_find(buf_slice(&body), "seq", &seq));
-    if (json_int(seq) == s->seq + 1 && rng_below(rng, 5) == 0) {
+    assert_true(jtext_find(buf_slice(&body), "seq", &seq));
+    if (jtext_int(seq) == s->seq + 1 && rng_below(rng, 5) == 0) {
         (void)refused(d, jobs_in(buf_text(&body)) > 0 ? 1 : 0, "by chance");
         s->asked--;
         return;
     }
-    if (json_int(seq) == s->seq + 1) {
+    if (jtext_int(seq) == s->seq + 1) {
         size_t count = jobs_in(buf_text(&body));
 
         s->seq++;
@@ -644,7 +644,7 @@ static void serve(struct desk *d, struct server *s, struct rng *rng)
             buf_addf(&s->last_reply, "%s\"I%zu\"", i > 0 ? "," : "", s->made + i);
         buf_add_str(&s->last_reply, "]}");
     }
-    assert_int_equal(json_int(seq), s->seq);
+    assert_int_equal(jtext_int(seq), s->seq);
     if (rng_below(rng, 3) == 0)
         program_report_batch_again(d->a);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/jobs/ready.h"
+#include "engine/claims/ready.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,16 @@
 /*
- * pick(): the one place that decides which jobs a claimer gets.  Across the queues it names, the highest
- * priority first, then the oldest.
+ * pick(): the one place that decides which jobs a claimer gets.  Across the queues it names, the
+ * highest priority first, then the oldest.
  *
- * A claimer that runs programs ("commands") gets no job that nothing says how to run: one without a command
- * of its own in a queue that has none is for other claimers.  Which ones those are is found out when they
- * come up, and remembered.
+ * A claimer that runs programs ("commands") gets no job that nothing says how to run: one without a
+ * command of its own in a queue that has none is for other claimers.  Which ones those are is found
+ * out when they come up, and remembered.
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
 
-#include "engine/jobs/claim.h"
-#include "engine/jobs/ready.h"
+#include "engine/claims/claim.h"
+#include "engine/claims/ready.h"
 #include "engine/state.h"
 #include "store/jobs/ready.h"
 
@@ -67,7 +67,8 @@ enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, str
     return E_OK;
 }
 
-/* Before anything is taken: until the claim is written, what is picked is still ready in the store. */
+/* Before anything is taken: until the claim is written, what is picked is still ready in the
+ * store. */
 static enum err_code fill_lists(const struct picker *p, struct err *err)
 {
     for (size_t i = 0; i < p->x->n_queues; i++)
@@ -87,8 +88,8 @@ static const struct ready_ref *first_of(const struct picker *p, size_t i)
     return ref;
 }
 
-/* The queue whose first job goes next; false when there is none, or when a list has run empty whose next
- * job only the store knows: it might come before those of other queues. */
+/* The queue whose first job goes next; false when there is none, or when a list has run empty whose
+ * next job only the store knows: it might come before those of other queues. */
 static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *ret_ref)
 {
     struct ready_ref best = {.priority = INT_MIN, .id = 0};
@@ -113,8 +114,8 @@ static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *
     return found;
 }
 
-/* Adds to the first `n` of them; returns how many there are.  May give fewer than there are; at least one if
- * there is any. */
+/* Adds to the first `n` of them; returns how many there are.  May give fewer than there are; at
+ * least one if there is any. */
 static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
 {
     size_t i = 0;

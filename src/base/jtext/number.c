@@ -3,18 +3,18 @@
  * as a double.  Digits are compared as text, so that no length of them costs memory or precision.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/scan.h"
+#include "base/jtext/scan.h"
 
 static const char *skip_digits(const char *at, const char *end)
 {
-    while (at < end && json_is_digit(*at))
+    while (at < end && jtext_is_digit(*at))
         at++;
     return at;
 }
 
-static const char *digit_missing(const char *at, struct json_flaw *ret_flaw)
+static const char *digit_missing(const char *at, struct jtext_flaw *ret_flaw)
 {
-    *ret_flaw = (struct json_flaw){.at = at, .wanted = "a digit"};
+    *ret_flaw = (struct jtext_flaw){.at = at, .wanted = "a digit"};
     return NULL;
 }
 
@@ -84,7 +84,7 @@ static bool is_finite(const char *digits, const char *whole_end, const char *man
 
 /* The rest of a number whose whole part, beginning at `digits`, ends at `at`. */
 static const char *real_end(const char *digits, const char *at, const char *end,
-                            struct json_flaw *ret_flaw)
+                            struct jtext_flaw *ret_flaw)
 {
     const char *whole_end = at;
 
@@ -107,11 +107,11 @@ static const char *real_end(const char *digits, const char *at, const char *end,
     }
     if (is_finite(digits, whole_end, mantissa_end, at))
         return at;
-    *ret_flaw = (struct json_flaw){.at = digits, .cause = "the number is too large for a double"};
+    *ret_flaw = (struct jtext_flaw){.at = digits, .cause = "the number is too large for a double"};
     return NULL;
 }
 
-const char *json_number_end(const char *at, const char *end, struct json_flaw *ret_flaw)
+const char *jtext_number_end(const char *at, const char *end, struct jtext_flaw *ret_flaw)
 {
     bool negative = *at == '-';
     const char *digits = at + negative;
@@ -120,13 +120,13 @@ const char *json_number_end(const char *at, const char *end, struct json_flaw *r
     if (at == digits)
         return digit_missing(at, ret_flaw);
     if (*digits == '0' && at - digits > 1) {
-        *ret_flaw = (struct json_flaw){.at = digits, .cause = "a number does not begin with 0"};
+        *ret_flaw = (struct jtext_flaw){.at = digits, .cause = "a number does not begin with 0"};
         return NULL;
     }
     if (at < end && (*at == '.' || *at == 'e' || *at == 'E'))
         return real_end(digits, at, end, ret_flaw);
     if (fits_int64(digits, (size_t)(at - digits), negative))
         return at;
-    *ret_flaw = (struct json_flaw){.at = digits, .cause = "the whole number does not fit 64 bits"};
+    *ret_flaw = (struct jtext_flaw){.at = digits, .cause = "the whole number does not fit 64 bits"};
     return NULL;
 }

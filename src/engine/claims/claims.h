@@ -1,9 +1,10 @@
 /*
- * Live claims in memory: which jobs were granted together, and when their leases are to be looked at.
+ * Live claims in memory: which jobs were granted together, and when their leases are to be looked
+ * at.
  *
- * A claim is registered after the commit that granted it and closed when none of its jobs runs under its
- * token any more.  `open` may be too high after a restart (then a look at the leases finds out), never too
- * low.  Deadlines are on the steady clock.
+ * A claim is registered after the commit that granted it and closed when none of its jobs runs
+ * under its token any more.  `open` may be too high after a restart (then a look at the leases
+ * finds out), never too low.  Deadlines are on the steady clock.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -21,7 +22,8 @@ struct live_claim {
     int64_t queue; /* of all its jobs; 0 when they differ, or after a restart */
     int64_t lease_us;
     int64_t found_at; /* steady: when it was taken over from the store; 0: it was granted here */
-    /* How much later than stored its leases end (leases.c): those stored as up to extra_upto_at, and later ones. */
+    /* How much later than stored its leases end (leases.c): those stored as up to extra_upto_at,
+     * and later ones. */
     int64_t extra_us, extra_upto_at;
     int64_t next_extra_us, next_upto_at;
     int64_t check_at; /* no lease of it ends earlier */

@@ -4,18 +4,18 @@
  * pick() (pick.c) is the one place that decides which jobs a claimer gets.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/jobs/claim.h"
+#include "engine/claims/claim.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/claims/ready.h"
 #include "engine/followups/route.h"
 #include "engine/jobs/finish.h"
-#include "engine/jobs/ready.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
@@ -23,7 +23,8 @@
 #include "store/jobs/logs.h"
 #include "store/jobs/ready.h"
 
-/* What the jobs of one claim carry; the last may pass it.  As JSON a job is at most 2.5 times that. */
+/* What the jobs of one claim carry; the last may pass it.  As JSON a job is at most 2.5 times
+ * that. */
 #define GRANT_BYTES ((size_t)8 << 20)
 
 _Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 < OP_REPLY_MAX, "what is granted can be told");
@@ -120,7 +121,8 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
     return live;
 }
 
-/* The log of a job that was run before has one attempt behind the other: where this one begins is noted. */
+/* The log of a job that was run before has one attempt behind the other: where this one begins is
+ * noted. */
 static enum err_code mark_attempts(struct engine *e, const struct job *jobs, size_t n,
                                    struct err *err)
 {
@@ -273,13 +275,13 @@ static void write_one(struct engine *e, struct buf *b, const struct job *j, stru
                                   .url = e->url};
     struct job step;
 
-    json_add_comma(b);
+    jtext_add_comma(b);
     if (j->routing.size > 0) {
         step = *j;
         texts.more = show_step(e, &step);
         j = &step;
     }
-    json_add_claimed(b, j, &texts);
+    jtext_add_claimed(b, j, &texts);
 }
 
 /* What is the same for neighbours is written once. */
@@ -299,7 +301,7 @@ void claim_write(struct engine *e, struct op *op)
             queue = j->queue;
             told.lease_until_at += e->leases.overrun_us;
             buf_clear(&common);
-            json_add_grant(&common, &told, slice_of(queue_by_id(e, queue)->name));
+            jtext_add_grant(&common, &told, slice_of(queue_by_id(e, queue)->name));
         }
         write_one(e, &op->reply, j, buf_slice(&common));
     }

@@ -1,14 +1,15 @@
 /*
  * Leases last their full period from the moment that their grant, or their extension, can be told.
  *
- * Deadlines are stored by the time at which the batch began.  Until its commit is through, and the reply can leave,
- * round trips to a database or a slow disk may have taken their time: so much later the leases of the batch end.
- * Whoever granted a lease judges it, so this is kept in memory, with its claim.  What is extended through a server that
- * has not granted it is judged by another one: on a shared store deadlines are stored later by what batches took
- * lately, if that was much, and only what a batch took beyond it is kept in memory.
+ * Deadlines are stored by the time at which the batch began.  Until its commit is through, and the
+ * reply can leave, round trips to a database or a slow disk may have taken their time: so much
+ * later the leases of the batch end. Whoever granted a lease judges it, so this is kept in memory,
+ * with its claim.  What is extended through a server that has not granted it is judged by another
+ * one: on a shared store deadlines are stored later by what batches took lately, if that was much,
+ * and only what a batch took beyond it is kept in memory.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/jobs/leases.h"
+#include "engine/claims/leases.h"
 
 #include "engine/batch/transaction.h"
 #include "engine/state.h"
@@ -36,7 +37,8 @@ static enum err_code load_part(struct engine *e, size_t i, struct err *err)
                : store_meta_set(e->store, key_names[i], (int64_t)e->lease_key.v[i], err);
 }
 
-/* What is held by now was proven by the key that we have: it stays, whatever the database was replaced by. */
+/* What is held by now was proven by the key that we have: it stays, whatever the database was
+ * replaced by. */
 enum err_code leases_load(struct engine *e, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(key_names); i++)
@@ -67,8 +69,9 @@ int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at)
     return stored_at + (stored_at <= claim->extra_upto_at ? claim->extra_us : claim->next_extra_us);
 }
 
-/* The claim's leases of this batch end `extra_us` later than stored.  What an earlier batch took holds for what that one
- * stored, and is forgotten when all such leases have ended or were extended. */
+/* The claim's leases of this batch end `extra_us` later than stored.  What an earlier batch took
+ * holds for what that one stored, and is forgotten when all such leases have ended or were
+ * extended. */
 static void add_extra(const struct engine *e, struct live_claim *claim, int64_t extra_us)
 {
     int64_t for_at = lease_until_at(e, claim->lease_us);

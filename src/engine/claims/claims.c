@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/jobs/claims.h"
+#include "engine/claims/claims.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/jobs/exchange.h"
+#include "engine/claims/exchange.h"
 
-#include "base/json/json.h"
-#include "engine/jobs/claim.h"
+#include "base/jtext/jtext.h"
+#include "engine/claims/claim.h"
+#include "engine/claims/touch.h"
 #include "engine/jobs/finish.h"
-#include "engine/jobs/touch.h"
 #include "engine/queues/instance.h"
 #include "engine/state.h"
 
@@ -38,25 +38,25 @@ void exchange_close(struct engine *e, struct op *op)
     struct buf *b = &op->reply;
 
     if (op->exchange.parts & EXCHANGE_TOUCHED) {
-        json_add_key(b, "cancel");
+        jtext_add_key(b, "cancel");
         buf_add_char(b, '[');
         buf_add_slice(b, buf_slice(&op->cancels));
         buf_add_char(b, ']');
     }
     if (op->exchange.parts & EXCHANGE_JOBS) {
-        json_add_key(b, "jobs");
+        jtext_add_key(b, "jobs");
         buf_add_char(b, '[');
         claim_write(e, op);
         buf_add_char(b, ']');
     }
     if (op->logs.size > 0) {
-        json_add_key(b, "logs");
+        jtext_add_key(b, "logs");
         buf_add_char(b, '[');
         buf_add_slice(b, buf_slice(&op->logs));
         buf_add_char(b, ']');
     }
     if (op->exchange.has_definitions) {
-        json_put_int(b, "definitions", e->definitions);
+        jtext_put_int(b, "definitions", e->definitions);
     }
     buf_add_char(b, '}');
 }

@@ -6,16 +6,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "base/json/json.h"
-#include "base/json/scan.h"
+#include "base/jtext/jtext.h"
+#include "base/jtext/scan.h"
 #include "base/text/utf8.h"
 
 /* From an opening quote to behind the closing one. */
 static const char *skip_string(const char *at, const char *end)
 {
-    at = json_skip_run(at + 1, end, 0);
+    at = jtext_skip_run(at + 1, end, 0);
     while (at < end && *at == '\\')
-        at = json_skip_run(end - at > 2 ? at + 2 : end, end, 0);
+        at = jtext_skip_run(end - at > 2 ? at + 2 : end, end, 0);
     return at < end ? at + 1 : end;
 }
 
@@ -47,14 +47,14 @@ static const char *skip_container(const char *at, const char *end)
 
 static const char *skip_scalar(const char *at, const char *end)
 {
-    while (at < end && *at != ',' && *at != ']' && *at != '}' && !json_is_space(*at))
+    while (at < end && *at != ',' && *at != ']' && *at != '}' && !jtext_is_space(*at))
         at++;
     return at;
 }
 
 static struct slice take_value(const char **at, const char *end)
 {
-    const char *first = json_skip_space(*at, end);
+    const char *first = jtext_skip_space(*at, end);
 
     if (first == end)
         *at = end;
@@ -67,61 +67,60 @@ static struct slice take_value(const char **at, const char *end)
     return slice_make(first, (size_t)(*at - first));
 }
 
-enum json_type json_type_of(struct slice value)
+enum jtext_type jtext_type_of(struct slice value)
 {
     if (value.size == 0)
-        return JSON_T_NULL;
+        return JTEXT_NULL;
     switch (value.data[0]) {
-    case '{': return JSON_T_OBJECT;
-    case '[': return JSON_T_ARRAY;
-    case '"': return JSON_T_STRING;
-    case 't': return JSON_T_TRUE;
-    case 'f': return JSON_T_FALSE;
-    case 'n': return JSON_T_NULL;
+    case '{': return JTEXT_OBJECT;
+    case '[': return JTEXT_ARRAY;
+    case '"': return JTEXT_STRING;
+    case 't': return JTEXT_TRUE;
+    case 'f': return JTEXT_FALSE;
+    case 'n': return JTEXT_NULL;
     default: break;
     }
     for (size_t i = 1; i < value.size; i++)
         if (value.data[i] == '.' || value.data[i] == 'e' || value.data[i] == 'E')
-            return JSON_T_REAL;
-    return JSON_T_INT;
+            return JTEXT_REAL;
+    return JTEXT_INT;
 }
 
-const char *json_type_name(enum json_type type)
+const char *jtext_type_name(enum jtext_type type)
 {
     static const char *const names[] = {
-        [JSON_T_NULL] = "null",      [JSON_T_FALSE] = "false",
-        [JSON_T_TRUE] = "true",      [JSON_T_INT] = "a whole number",
-        [JSON_T_REAL] = "a number",  [JSON_T_STRING] = "a string",
-        [JSON_T_ARRAY] = "an array", [JSON_T_OBJECT] = "an object",
+        [JTEXT_NULL] = "null",          [JTEXT_FALSE] = "false",      [JTEXT_TRUE] = "true",
+        [JTEXT_INT] = "a whole number", [JTEXT_REAL] = "a number",    [JTEXT_STRING] = "a string",
+        [JTEXT_ARRAY] = "an array",     [JTEXT_OBJECT] = "an object",
     };
 
     return names[type];
 }
 
 /* What is between the brackets; nothing, when these are not there. */
-static struct json_iter inside(struct slice value, char opening)
+static struct jtext_iter inside(struct slice value, char opening)
 {
     if (value.size < 2 || value.data[0] != opening)
-        return (struct json_iter){NULL, NULL};
-    return (struct json_iter){value.data + 1, value.data + value.size - 1};
+        return (struct jtext_iter){NULL, NULL};
+    return (struct jtext_iter){value.data + 1, value.data + value.size - 1};
 }
 
-struct json_iter json_members(struct slice object)
+struct jtext_iter jtext_members(struct slice object)
 {
     return inside(object, '{');
 }
 
-struct json_iter json_items(struct slice array)
+struct jtext_iter jtext_items(struct slice array)
 {
     return inside(array, '[');
 }
 
-bool json_next_item(struct json_iter *it, struct slice *ret_value)
+bool jtext_next_item(struct jtext_iter *it, struct slice *ret_value)
 {
-    const char *at = json_skip_space(it->at, it->end);
+    const char *at = jtext_skip_space(it->at, it->end);
 
     if (at < it->end && *at == ',')
-        at = json_skip_space(at + 1, it->end);
+        at = jtext_skip_space(at + 1, it->end);
     if (at == it->end)
         return false;
     struct slice value = take_value(&at, it->end);
@@ -132,11 +131,11 @@ bool json_next_item(struct json_iter *it, struct slice *ret_value)
     return value.size > 0;
 }
 
-bool json_next_member(struct json_iter *it, struct slice *ret_key, struct slice *ret_value)
+bool jtext_next_member(struct jtext_iter *it, struct slice *ret_key, struct slice *ret_value)
 {
-    if (!json_next_item(it, ret_key))
+    if (!jtext_next_item(it, ret_key))
         return false;
-    const char *at = json_skip_space(it->at, it->end);
+    const char *at = jtext_skip_space(it->at, it->end);
 
     if (at < it->end && *at == ':')
         at++;
@@ -157,7 +156,7 @@ static char simple_escape(char which)
     }
 }
 
-size_t json_decode_step(const char **at, const char *end, char to[static 4])
+size_t jtext_decode_step(const char **at, const char *end, char to[static 4])
 {
     const char *p = *at;
     size_t left = (size_t)(end - p);
@@ -172,17 +171,17 @@ size_t json_decode_step(const char **at, const char *end, char to[static 4])
         *at = p + 2;
         return 1;
     }
-    uint32_t code = json_hex4(p + 2);
+    uint32_t code = jtext_hex4(p + 2);
 
     *at = p + 6;
     if (code >= 0xD800 && code <= 0xDBFF && left >= 12) {
-        code = 0x10000 + ((code - 0xD800) << 10) + (json_hex4(p + 8) - 0xDC00);
+        code = 0x10000 + ((code - 0xD800) << 10) + (jtext_hex4(p + 8) - 0xDC00);
         *at = p + 12;
     }
     return utf8_encode(code <= 0x10FFFF ? code : 0xFFFD, to);
 }
 
-bool json_longer_key_is(struct slice key, const char *name, size_t size)
+bool jtext_longer_key_is(struct slice key, const char *name, size_t size)
 {
     const char *at = key.data + 1;
     const char *end = key.data + key.size - 1;
@@ -192,7 +191,7 @@ bool json_longer_key_is(struct slice key, const char *name, size_t size)
         return false;
     while (at < end) {
         char bytes[4];
-        size_t n = json_decode_step(&at, end, bytes);
+        size_t n = jtext_decode_step(&at, end, bytes);
 
         if (n > size - matched || memcmp(bytes, name + matched, n) != 0)
             return false;
@@ -201,20 +200,20 @@ bool json_longer_key_is(struct slice key, const char *name, size_t size)
     return matched == size;
 }
 
-bool json_find(struct slice object, const char *name, struct slice *ret_value)
+bool jtext_find(struct slice object, const char *name, struct slice *ret_value)
 {
     struct slice key;
     struct slice value;
 
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
-        if (json_key_is(key, name)) {
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);)
+        if (jtext_key_is(key, name)) {
             *ret_value = value;
             return true;
         }
     return false;
 }
 
-struct slice json_text(struct slice value, struct arena *arena)
+struct slice jtext_text(struct slice value, struct arena *arena)
 {
     if (value.size < 2 || value.data[0] != '"')
         return slice_make("", 0);
@@ -228,7 +227,7 @@ struct slice json_text(struct slice value, struct arena *arena)
 
     while (at < raw.data + raw.size) {
         char bytes[4];
-        size_t n = json_decode_step(&at, raw.data + raw.size, bytes);
+        size_t n = jtext_decode_step(&at, raw.data + raw.size, bytes);
 
         memcpy(text + size, bytes, n);
         size += n;
@@ -236,7 +235,7 @@ struct slice json_text(struct slice value, struct arena *arena)
     return slice_make(text, size);
 }
 
-int64_t json_int(struct slice value)
+int64_t jtext_int(struct slice value)
 {
     bool negative = value.size > 0 && value.data[0] == '-';
     uint64_t n = 0;
@@ -246,7 +245,7 @@ int64_t json_int(struct slice value)
     return (int64_t)(negative ? 0 - n : n);
 }
 
-double json_number(struct slice value)
+double jtext_number(struct slice value)
 {
     char few[64];
     CLEANUP(mem) char *many = NULL;
@@ -259,23 +258,23 @@ double json_number(struct slice value)
     return strtod(text, NULL);
 }
 
-size_t json_count_members(struct slice object)
+size_t jtext_count_members(struct slice object)
 {
     struct slice key;
     struct slice value;
     size_t count = 0;
 
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);)
         count++;
     return count;
 }
 
-size_t json_count_items(struct slice array)
+size_t jtext_count_items(struct slice array)
 {
     struct slice value;
     size_t count = 0;
 
-    for (struct json_iter it = json_items(array); json_next_item(&it, &value);)
+    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &value);)
         count++;
     return count;
 }

@@ -7,14 +7,14 @@
  * it closes, so that no choice of names makes it slow and no secret seed is needed.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json/keys.h"
-#include "base/json/scan.h"
+#include "base/jtext/keys.h"
+#include "base/jtext/scan.h"
 #include "base/text/utf8.h"
 
 enum { NAME_BYTES_SHOWN = 60 };
@@ -28,8 +28,8 @@ struct checker {
     struct err *err;
     bool escapes; /* the string read last has some */
     size_t depth;
-    size_t first_key[JSON_DEPTH_MAX]; /* of each level: where its names begin, or ARRAY_LEVEL */
-    struct json_keys keys;
+    size_t first_key[JTEXT_DEPTH_MAX]; /* of each level: where its names begin, or ARRAY_LEVEL */
+    struct jtext_keys keys;
 };
 
 /* Lines and columns count from 1, columns in characters. */
@@ -72,19 +72,19 @@ static bool unexpected(struct checker *c, const char *at, const char *wanted)
 
 static inline void skip_space(struct checker *c)
 {
-    c->at = json_skip_space(c->at, c->end);
+    c->at = jtext_skip_space(c->at, c->end);
 }
 
 /* A code of four hexadecimal digits at c->at, or -1 with the error set. */
 static int32_t take_hex4(struct checker *c)
 {
     for (int i = 0; i < 4; i++)
-        if (c->at + i >= c->end || json_hex(c->at[i]) < 0) {
+        if (c->at + i >= c->end || jtext_hex(c->at[i]) < 0) {
             unexpected(c, c->at + i, "a hexadecimal digit");
             return -1;
         }
     c->at += 4;
-    return (int32_t)json_hex4(c->at - 4);
+    return (int32_t)jtext_hex4(c->at - 4);
 }
 
 /* What follows \u: one code, or a pair of surrogates. */
@@ -141,7 +141,7 @@ static bool take_string(struct checker *c)
     c->escapes = false;
     c->at++;
     for (;;) {
-        c->at = json_skip_run(c->at, c->end, JSON_STOP_CONTROL | JSON_STOP_HIGH);
+        c->at = jtext_skip_run(c->at, c->end, JTEXT_STOP_CONTROL | JTEXT_STOP_HIGH);
         if (c->at == c->end)
             return unexpected(c, c->at, "the end of a string");
         if (*c->at == '"')
@@ -166,8 +166,8 @@ static bool take_string(struct checker *c)
 
 static bool take_number(struct checker *c)
 {
-    struct json_flaw flaw;
-    const char *next = json_number_end(c->at, c->end, &flaw);
+    struct jtext_flaw flaw;
+    const char *next = jtext_number_end(c->at, c->end, &flaw);
 
     if (next == NULL)
         return flaw.wanted != NULL ? unexpected(c, flaw.at, flaw.wanted)
@@ -208,8 +208,8 @@ static bool member_twice(struct checker *c, const char *key)
 
 static bool open_level(struct checker *c, size_t first_key)
 {
-    if (c->depth == JSON_DEPTH_MAX)
-        return fail(c, c->at, "nested deeper than %d levels", JSON_DEPTH_MAX);
+    if (c->depth == JTEXT_DEPTH_MAX)
+        return fail(c, c->at, "nested deeper than %d levels", JTEXT_DEPTH_MAX);
     c->first_key[c->depth++] = first_key;
     c->at++;
     return true;
@@ -222,7 +222,7 @@ static bool close_level(struct checker *c)
     c->at++;
     if (first == ARRAY_LEVEL)
         return true;
-    const char *twice = json_keys_close(&c->keys, first);
+    const char *twice = jtext_keys_close(&c->keys, first);
 
     return twice == NULL || member_twice(c, twice);
 }
@@ -239,8 +239,8 @@ static bool take_key(struct checker *c)
         return false;
     struct slice name = slice_make(key, (size_t)(c->at - key));
     size_t first = c->first_key[c->depth - 1];
-    const char *twice = c->escapes ? json_keys_add_escaped(&c->keys, first, name)
-                                   : json_keys_add(&c->keys, first, name);
+    const char *twice = c->escapes ? jtext_keys_add_escaped(&c->keys, first, name)
+                                   : jtext_keys_add(&c->keys, first, name);
 
     if (twice != NULL)
         return member_twice(c, twice);
@@ -279,8 +279,8 @@ static enum outcome take_value(struct checker *c)
     case 'f': ok = take_word(c, SLICE("false")); break;
     case 'n': ok = take_word(c, SLICE("null")); break;
     default:
-        ok = *c->at == '-' || json_is_digit(*c->at) ? take_number(c)
-                                                    : unexpected(c, c->at, "a value");
+        ok = *c->at == '-' || jtext_is_digit(*c->at) ? take_number(c)
+                                                     : unexpected(c, c->at, "a value");
     }
     return ok ? WHOLE : BROKEN;
 }
@@ -338,7 +338,7 @@ static bool check_document(struct checker *c, struct slice *ret_value)
     return true;
 }
 
-enum err_code json_check(struct slice text, struct slice *ret_value, struct err *err)
+enum err_code jtext_check(struct slice text, struct slice *ret_value, struct err *err)
 {
     struct checker c;
 
@@ -348,9 +348,9 @@ enum err_code json_check(struct slice text, struct slice *ret_value, struct err 
     c.end = c.start + text.size;
     c.err = err;
     c.depth = 0;
-    json_keys_init(&c.keys, slice_make(c.start, text.size));
+    jtext_keys_init(&c.keys, slice_make(c.start, text.size));
     bool ok = check_document(&c, ret_value);
 
-    json_keys_deinit(&c.keys);
+    jtext_keys_deinit(&c.keys);
     return ok ? E_OK : err->code;
 }

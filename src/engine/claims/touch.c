@@ -2,9 +2,9 @@
  * Touch: a worker says that it is still at it, and how far it has come.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/jobs/touch.h"
+#include "engine/claims/touch.h"
 
-#include "base/json/json.h"
+#include "base/jtext/jtext.h"
 #include "engine/batch/transaction.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
@@ -40,9 +40,9 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
     if (result == TOUCH_LOST) {
         e->batch.tally.stale++;
         op->answer_now = true;
-        json_add_lease(&op->reply, item->id, item->lease);
+        jtext_add_lease(&op->reply, item->id, item->lease);
     } else if (result == TOUCH_CANCELLING) {
-        json_add_lease(&op->cancels, item->id, item->lease);
+        jtext_add_lease(&op->cancels, item->id, item->lease);
         VEC_PUSH(&e->batch.reported_cancels, item->id);
     }
     return E_OK;
@@ -52,7 +52,7 @@ enum err_code touch_run(struct engine *e, struct op *op, struct err *err)
 {
     const struct exchange *x = &op->exchange;
 
-    json_add_key(&op->reply, "lost");
+    jtext_add_key(&op->reply, "lost");
     buf_add_char(&op->reply, '[');
     for (size_t i = 0; i < x->n_touch; i++)
         if (touch_one(e, op, &x->touch[i], err) != E_OK)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/keys.h"
+#include "base/jtext/keys.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json/scan.h"
+#include "base/jtext/scan.h"
 
-void json_keys_init(struct json_keys *k, struct slice text)
+void jtext_keys_init(struct jtext_keys *k, struct slice text)
 {
     k->text = text.data;
     k->end = text.data + text.size;
     k->items = k->few;
     k->count = 0;
-    k->capacity = JSON_KEYS_INLINE;
+    k->capacity = JTEXT_KEYS_INLINE;
 }
 
-void json_keys_deinit(struct json_keys *k)
+void jtext_keys_deinit(struct jtext_keys *k)
 {
     if (k->items != k->few)
         free(k->items);
@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 static uint64_t load_some(const char *at, size_t size, const char *end)
 {
     if (end - at >= 8)
-        return json_load(at) & (size == 8 ? UINT64_MAX : (UINT64_C(1) << size * 8) - 1);
+        return jtext_load(at) & (size == 8 ? UINT64_MAX : (UINT64_C(1) << size * 8) - 1);
     uint64_t word = 0;
 
     for (size_t i = 0; i < size; i++)
@@ -46,7 +46,7 @@ static uint64_t hash_plain(const char *at, size_t size, const char *end)
     size_t left = size;
 
     for (; left > 8; left -= 8, at += 8)
-        hash = mix(hash, json_load(at));
+        hash = mix(hash, jtext_load(at));
     hash = mix(hash, load_some(at, left, end));
     return mix(hash, size);
 }
@@ -60,7 +60,7 @@ static uint64_t hash_escaped(const char *at, const char *end)
 
     while (at < end) {
         char bytes[4];
-        size_t n = json_decode_step(&at, end, bytes);
+        size_t n = jtext_decode_step(&at, end, bytes);
 
         for (size_t i = 0; i < n; i++) {
             if (size > 0 && size % 8 == 0) {
@@ -86,7 +86,7 @@ static int read_byte(struct reader *r)
     if (r->used == r->size) {
         if (*r->at == '"')
             return -1;
-        r->size = json_decode_step(&r->at, r->at + 12, r->bytes);
+        r->size = jtext_decode_step(&r->at, r->at + 12, r->bytes);
         r->used = 0;
     }
     return (unsigned char)r->bytes[r->used++];
@@ -108,26 +108,26 @@ static int compare_names(const char *a, const char *b)
     }
 }
 
-static const char *name_at(const struct json_keys *k, uint64_t item)
+static const char *name_at(const struct jtext_keys *k, uint64_t item)
 {
     return k->text + (uint32_t)item;
 }
 
-static void make_room(struct json_keys *k)
+static void make_room(struct jtext_keys *k)
 {
     uint64_t *more = mem_alloc(k->capacity * 2 * sizeof(more[0]));
 
     memcpy(more, k->items, k->count * sizeof(more[0]));
-    json_keys_deinit(k);
+    jtext_keys_deinit(k);
     k->items = more;
     k->capacity *= 2;
 }
 
-static const char *add_item(struct json_keys *k, size_t first, const char *name, uint64_t hash)
+static const char *add_item(struct jtext_keys *k, size_t first, const char *name, uint64_t hash)
 {
     uint64_t item = hash << 32 | (uint64_t)(name - k->text);
 
-    if (k->count - first < JSON_KEYS_FEW)
+    if (k->count - first < JTEXT_KEYS_FEW)
         for (size_t i = first; i < k->count; i++)
             if ((k->items[i] ^ item) >> 32 == 0 &&
                 compare_names(name_at(k, k->items[i]), name) == 0)
@@ -138,12 +138,12 @@ static const char *add_item(struct json_keys *k, size_t first, const char *name,
     return NULL;
 }
 
-const char *json_keys_add(struct json_keys *k, size_t first, struct slice key)
+const char *jtext_keys_add(struct jtext_keys *k, size_t first, struct slice key)
 {
     return add_item(k, first, key.data, hash_plain(key.data + 1, key.size - 2, k->end));
 }
 
-const char *json_keys_add_escaped(struct json_keys *k, size_t first, struct slice key)
+const char *jtext_keys_add_escaped(struct jtext_keys *k, size_t first, struct slice key)
 {
     return add_item(k, first, key.data, hash_escaped(key.data + 1, key.data + key.size - 1));
 }
@@ -158,14 +158,14 @@ static int by_hash_and_place(const void *a, const void *b)
 
 static int by_name_and_place(const void *a, const void *b, void *context)
 {
-    const struct json_keys *k = context;
+    const struct jtext_keys *k = context;
     int order = compare_names(name_at(k, *(const uint64_t *)a), name_at(k, *(const uint64_t *)b));
 
     return order != 0 ? order : by_hash_and_place(a, b);
 }
 
 /* Among names with one hash: the first in the text that repeats another. */
-static const char *first_twice(struct json_keys *k, uint64_t *items, size_t count)
+static const char *first_twice(struct jtext_keys *k, uint64_t *items, size_t count)
 {
     const char *found = NULL;
 
@@ -180,7 +180,7 @@ static const char *first_twice(struct json_keys *k, uint64_t *items, size_t coun
     return found;
 }
 
-static const char *sort_and_search(struct json_keys *k, size_t first)
+static const char *sort_and_search(struct jtext_keys *k, size_t first)
 {
     const char *found = NULL;
 
@@ -196,9 +196,9 @@ static const char *sort_and_search(struct json_keys *k, size_t first)
     return found;
 }
 
-const char *json_keys_close(struct json_keys *k, size_t first)
+const char *jtext_keys_close(struct jtext_keys *k, size_t first)
 {
-    const char *twice = k->count - first > JSON_KEYS_FEW ? sort_and_search(k, first) : NULL;
+    const char *twice = k->count - first > JTEXT_KEYS_FEW ? sort_and_search(k, first) : NULL;
 
     k->count = first;
     return twice;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "base/json/json.h"
-#include "base/json/scan.h"
+#include "base/jtext/jtext.h"
+#include "base/jtext/scan.h"
 
 static void add_escape(struct buf *b, char c)
 {
@@ -19,14 +19,14 @@ static void add_escape(struct buf *b, char c)
         buf_add(b, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
 }
 
-void json_add_string(struct buf *b, struct slice utf8)
+void jtext_add_string(struct buf *b, struct slice utf8)
 {
     const char *at = utf8.data;
     const char *end = slice_end(utf8);
 
     buf_add_char(b, '"');
     while (at < end) {
-        const char *special = json_skip_run(at, end, JSON_STOP_CONTROL);
+        const char *special = jtext_skip_run(at, end, JTEXT_STOP_CONTROL);
 
         buf_add(b, at, (size_t)(special - at));
         at = special;
@@ -36,21 +36,21 @@ void json_add_string(struct buf *b, struct slice utf8)
     buf_add_char(b, '"');
 }
 
-void json_add_comma(struct buf *b)
+void jtext_add_comma(struct buf *b)
 {
     if (b->size > 0 && b->data[b->size - 1] != '{' && b->data[b->size - 1] != '[')
         buf_add_char(b, ',');
 }
 
-void json_add_key(struct buf *b, const char *name)
+void jtext_add_key(struct buf *b, const char *name)
 {
     if (b->size > 0 && b->data[b->size - 1] != '{')
         buf_add_char(b, ',');
-    json_add_string(b, slice_of(name));
+    jtext_add_string(b, slice_of(name));
     buf_add_char(b, ':');
 }
 
-void json_add_time(struct buf *b, int64_t at)
+void jtext_add_time(struct buf *b, int64_t at)
 {
     char text[TIME_TEXT_SIZE];
 
@@ -63,42 +63,42 @@ void json_add_time(struct buf *b, int64_t at)
     buf_add_char(b, '"');
 }
 
-void json_add_bool(struct buf *b, bool value)
+void jtext_add_bool(struct buf *b, bool value)
 {
     buf_add_str(b, value ? "true" : "false");
 }
 
-void json_put_string(struct buf *b, const char *name, struct slice utf8)
+void jtext_put_string(struct buf *b, const char *name, struct slice utf8)
 {
-    json_add_key(b, name);
-    json_add_string(b, utf8);
+    jtext_add_key(b, name);
+    jtext_add_string(b, utf8);
 }
 
-void json_put_int(struct buf *b, const char *name, int64_t value)
+void jtext_put_int(struct buf *b, const char *name, int64_t value)
 {
-    json_add_key(b, name);
+    jtext_add_key(b, name);
     buf_add_int(b, value);
 }
 
-void json_put_bool(struct buf *b, const char *name, bool value)
+void jtext_put_bool(struct buf *b, const char *name, bool value)
 {
-    json_add_key(b, name);
-    json_add_bool(b, value);
+    jtext_add_key(b, name);
+    jtext_add_bool(b, value);
 }
 
-void json_put_time(struct buf *b, const char *name, int64_t at)
+void jtext_put_time(struct buf *b, const char *name, int64_t at)
 {
-    json_add_key(b, name);
-    json_add_time(b, at);
+    jtext_add_key(b, name);
+    jtext_add_time(b, at);
 }
 
-void json_put_raw(struct buf *b, const char *name, struct slice json)
+void jtext_put_raw(struct buf *b, const char *name, struct slice json)
 {
-    json_add_key(b, name);
+    jtext_add_key(b, name);
     buf_add_slice(b, json);
 }
 
-struct slice json_compact(struct slice value, struct arena *arena)
+struct slice jtext_compact(struct slice value, struct arena *arena)
 {
     char *out = arena_alloc(arena, value.size + 1);
     size_t size = 0;

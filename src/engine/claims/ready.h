@@ -1,9 +1,9 @@
 /*
  * The next ready jobs of one queue, in claiming order: higher priority first, then the older id.
  *
- * Invariant: the list is a prefix of the queue's ready jobs; `complete` says that there are no others.
- * An incomplete list that runs empty is filled again from the store's index.  At most READY_MAX are kept,
- * whatever the backlog.
+ * Invariant: the list is a prefix of the queue's ready jobs; `complete` says that there are no
+ * others. An incomplete list that runs empty is filled again from the store's index.  At most
+ * READY_MAX are kept, whatever the backlog.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -37,7 +37,8 @@ void ready_reset(struct ready *r);
 /* A job of the queue became ready. */
 void ready_add(struct ready *r, struct ready_ref ref);
 
-/* One that was taken from it, and stays ready after all: it comes before all that is not in the list. */
+/* One that was taken from it, and stays ready after all: it comes before all that is not in the
+ * list. */
 void ready_put_back(struct ready *r, struct ready_ref ref);
 
 /* A ready job of the queue is not any more, other than by ready_take. */
@@ -47,7 +48,8 @@ void ready_remove(struct ready *r, struct ready_ref ref);
 MUST_CHECK enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue,
                                     struct err *err);
 
-/* The same on a shared store, with at most so many that no other server is at: they are held for the batch. */
+/* The same on a shared store, with at most so many that no other server is at: they are held for
+ * the batch. */
 MUST_CHECK enum err_code ready_fill_held(struct ready *r, struct store *s, int64_t queue,
                                          size_t most, struct err *err);
 
