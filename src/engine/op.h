@@ -151,10 +151,11 @@ struct worker_info {
     struct slice broken;              /* JSON object: queue to reason; or empty */
 
     /* Who of that name it is: see instance.c. */
-    struct slice instance; /* empty: it does not tell */
-    struct slice previous; /* the instance it comes after, as its directory tells; or empty */
-    struct slice boot;     /* of its machine */
-    bool leaves;           /* and gives the name back */
+    struct slice instance;        /* empty: it does not tell */
+    const struct slice *previous; /* the instances it comes after, as its directory tells */
+    size_t n_previous;
+    struct slice boot; /* of its machine */
+    bool leaves;       /* and gives the name back */
 };
 
 enum exchange_parts {

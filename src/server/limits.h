@@ -90,6 +90,7 @@ enum {
     UNIT_BYTES_MAX = 40,       /* of done and total */
     WORKER_INSTANCE_MIN = 16,  /* of it 8 are shown */
     WORKER_INSTANCE_MAX = 64,  /* and of the machine's boot */
+    WORKER_PREVIOUS_MAX = 16,  /* instances that a worker names as those before it */
     LEASE_TOLD_MAX = 200,      /* longer than any lease that was ever granted */
     WORKER_NAME_MAX = 200,
     BROKEN_BYTES_MAX = 2000, /* why a worker cannot start a queue's program */

@@ -230,7 +230,6 @@ void worker_deinit(struct worker *w)
     tree_free(w->tree);
     cgroup_close(w->cgroup);
     slots_close(w->slots);
-    instance_close(&w->instance);
     arena_deinit(&w->arena);
     free(w);
 }

@@ -40,6 +40,20 @@ int name_worker(struct sim *s)
     return worker == MODEL_CONTESTED && is_in_batch(s) ? 0 : worker;
 }
 
+/* Instances that nobody has heard of, and mostly the holder among them. */
+static void name_previous(struct sim *s, struct req *r)
+{
+    struct worker_info *info = &r->op.exchange.worker;
+
+    info->previous = r->previous;
+    info->n_previous = 1 + chance(s, SIM_PREVIOUS);
+    for (size_t i = 0; i < info->n_previous; i++)
+        r->previous[i] = SLICE("unheard");
+    r->succeeds = chance(s, 4) > 0;
+    if (r->succeeds)
+        r->previous[chance(s, info->n_previous)] = slice_of(instances[s->model.name.holder]);
+}
+
 /* When the process dies in the batch, whether somebody has come or gone leaves no trace in the
  * jobs. */
 void name_fill(struct sim *s, struct req *r)
@@ -59,7 +73,7 @@ void name_fill(struct sim *s, struct req *r)
     x->worker.boot = SLICE("boot");
     x->worker.leaves = in_peace && chance(s, 6) == 0;
     if (in_peace && !is_free(n) && n->holder != r->instance && chance(s, 3) == 0)
-        x->worker.previous = slice_of(instances[n->holder]);
+        name_previous(s, r);
 }
 
 static bool wants_name(const struct req *r)
@@ -79,8 +93,7 @@ enum err_code name_judge(struct sim *s, const struct req *r)
     /* A pause, and its own start, are known to one server alone. */
     int64_t until_at = n->until_at > s->at->names_until_at ? n->until_at : s->at->names_until_at;
 
-    if (!wants_name(r) || !is_others(n, r) || r->op.exchange.worker.previous.size > 0 ||
-        until_at <= s->now.steady_at)
+    if (!wants_name(r) || !is_others(n, r) || r->succeeds || until_at <= s->now.steady_at)
         return E_OK;
     n->refused++;
     return E_CONFLICT;
@@ -94,8 +107,8 @@ void name_take(struct sim *s, struct req *r)
 
     if (!wants_name(r))
         return;
-    n->succeeded += is_others(n, r) && info->previous.size > 0;
-    n->expired += is_others(n, r) && info->previous.size == 0;
+    n->succeeded += is_others(n, r) && r->succeeds;
+    n->expired += is_others(n, r) && !r->succeeds;
     n->left += info->leaves;
     r->strips_none = !is_free(n) && !has_instance;
     n->holder = has_instance && !info->leaves ? r->instance : MODEL_NOBODY;

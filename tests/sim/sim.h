@@ -41,7 +41,8 @@
 #include "store/work.h"
 
 enum {
-    SIM_ITEMS = 6,   /* of one request */
+    SIM_ITEMS = 6, /* of one request */
+    SIM_PREVIOUS = 3,
     SIM_REQS = 4,    /* of one batch */
     SIM_HELD = 40,   /* leases one worker believes in */
     SIM_WAITING = 5, /* the engine's waiting_max */
@@ -103,7 +104,9 @@ struct req {
     struct model_claim claim;
     bool bad_queue; /* the claim names one that is not there */
     int worker;
-    int instance;     /* of the contested name */
+    int instance;  /* of the contested name */
+    bool succeeds; /* it names the holder of that name among `previous` */
+    struct slice previous[SIM_PREVIOUS];
     bool strips_none; /* it says all that it holds, under a name that was an instance's until now */
 
     /* What the reply must say, as far as it is decided. */

@@ -53,9 +53,9 @@ static void say_request(const struct sim *s, const struct req *r)
                (long long)(op->exchange.lease_us / US_PER_S), op->exchange.all,
                op->exchange.n_finish, op->exchange.n_touch);
     if (op->kind == OP_EXCHANGE && r->worker == MODEL_CONTESTED)
-        printf(" as '%.*s' after '%.*s' leaves %d", (int)op->exchange.worker.instance.size,
-               op->exchange.worker.instance.data, (int)op->exchange.worker.previous.size,
-               op->exchange.worker.previous.data, op->exchange.worker.leaves);
+        printf(" as '%.*s' after %zu%s leaves %d", (int)op->exchange.worker.instance.size,
+               op->exchange.worker.instance.data, op->exchange.worker.n_previous,
+               r->succeeds ? " with the holder" : "", op->exchange.worker.leaves);
     for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_queues; i++)
         printf(" <%.*s %d>", (int)op->exchange.queues[i].name.size,
                op->exchange.queues[i].name.data, op->exchange.queues[i].max);

@@ -5,8 +5,9 @@
  * name: two processes that both believe to be the worker would run its jobs twice.  It is there
  * while it is heard of, for the length of its leases; it has gone when it says so.  Whoever comes
  * after it on the same machine, and knows its instance, comes at once: that machine lets no two
- * workers use one directory.  Who tells no instance may share a name with others of that kind,
- * never with an instance.
+ * workers use one directory.  It names several instances when it cannot know which of them was
+ * accepted last.  Who tells no instance may share a name with others of that kind, never with an
+ * instance.
  *
  * Judged before anything of a batch: nothing of a refused request happens.  On a shared store the
  * row is the truth, and is written only over the instance that was judged.
@@ -69,12 +70,17 @@ static bool is_there(const struct engine *e, const struct known_worker *w)
            (outage_at != 0 && outage_at + w->row.lease_us > engine_lease_at(e));
 }
 
-/* It has the directory of the one before it, which must be dead: on that machine only one can
- * have it. */
+/* It has the directory of those before it, which must be dead: on that machine only one can have
+ * it. */
 static bool succeeds(const struct worker_info *info, const struct stored_worker *row)
 {
-    return slice_equal(info->previous, row->instance) && info->boot.size > 0 &&
-           slice_equal(info->boot, row->boot) && slice_equal(info->host, row->host);
+    if (info->boot.size == 0 || !slice_equal(info->boot, row->boot) ||
+        !slice_equal(info->host, row->host))
+        return false;
+    for (size_t i = 0; i < info->n_previous; i++)
+        if (slice_equal(info->previous[i], row->instance))
+            return true;
+    return false;
 }
 
 static void refuse(struct op *op, const struct stored_worker *row)

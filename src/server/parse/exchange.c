@@ -81,18 +81,44 @@ static enum err_code check_broken(struct object_read *r, const struct field *f, 
     return E_OK;
 }
 
+static enum err_code read_instance(struct object_read *r, void *to, struct slice value)
+{
+    struct slice text = {.size = 0};
+
+    if (jtext_type_of(value) == JTEXT_STRING)
+        text = jtext_text(value, r->arena);
+    if (text.size == 0 || text.size > WORKER_INSTANCE_MAX)
+        return object_must_be(r, "an instance or a list of them", value);
+    *(struct slice *)to = text;
+    return E_OK;
+}
+
+static enum err_code read_previous(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct worker_info *w = r->to;
+    const struct object_list how = {.what = "instances",
+                                    .size = sizeof(struct slice),
+                                    .max = (size_t)f->max,
+                                    .alone = true,
+                                    .read = read_instance};
+
+    return object_read_list(r, &how, value, &w->previous, &w->n_previous);
+}
+
 static enum err_code check_worker(struct object_read *r, struct slice value)
 {
     const struct worker_info *w = r->to;
 
     (void)value;
-    if (w->instance.size == 0 && (w->previous.size > 0 || w->boot.size > 0 || w->leaves))
+    if (w->instance.size == 0 && (w->n_previous > 0 || w->boot.size > 0 || w->leaves))
         return err_set(r->err, E_INVALID,
                        "'previous', 'boot' and 'leaves' need an 'instance' beside them");
     if (!w->described && (w->slots > 0 || w->broken.size > 0))
         return err_set(r->err, E_INVALID, "'slots' and 'broken' need 'queues' beside them");
     return E_OK;
 }
+
+#define INSTANCE "{'type':'string','minLength':1,'maxLength':64}"
 
 static const struct field worker_fields[] = {
     FIELD_TEXT("name", worker_info, name, .required = true, .min = 1, .max = WORKER_NAME_MAX),
@@ -106,8 +132,10 @@ static const struct field worker_fields[] = {
                  .schema = "Reasons", .help = "Queues whose program it cannot start, and why."),
     FIELD_TEXT("instance", worker_info, instance, .null = true, .min = WORKER_INSTANCE_MIN,
                .max = WORKER_INSTANCE_MAX, .help = "Which of several workers of the name it is."),
-    FIELD_TEXT("previous", worker_info, previous, .null = true, .min = 1,
-               .max = WORKER_INSTANCE_MAX, .help = "The instance before it in its directory."),
+    FIELD_CUSTOM("previous", read_previous, .null = true, .max = WORKER_PREVIOUS_MAX,
+                 .schema = "{'oneOf':[" INSTANCE ",{'type':'array','maxItems':16,'items':" INSTANCE
+                           "}]}",
+                 .help = "The instances before it in its directory: one, or a list."),
     FIELD_TEXT("boot", worker_info, boot, .null = true, .min = 1, .max = WORKER_INSTANCE_MAX,
                .help = "Of its machine."),
     FIELD_BOOL("leaves", worker_info, leaves, .null = true, .help = "It gives the name back."),

@@ -163,7 +163,8 @@ static void add_served(const struct worker *w, struct buf *b)
     buf_add_char(b, '}');
 }
 
-/* Host, boot and the instance before this one are sent until the server has accepted the worker. */
+/* Host, boot and the instances before this one are sent until the server has accepted the
+ * worker. */
 static void add_instance(const struct worker *w, struct buf *b)
 {
     buf_addf(b, ",\"instance\":\"%s\"", w->instance.own);
@@ -171,8 +172,10 @@ static void add_instance(const struct worker *w, struct buf *b)
         jtext_put_string(b, "host", slice_of(w->host));
         if (slots_boot(w->slots)[0] != '\0')
             jtext_put_string(b, "boot", slice_of(slots_boot(w->slots)));
-        if (w->instance.previous[0] != '\0')
-            jtext_put_string(b, "previous", slice_of(w->instance.previous));
+        buf_add_str(b, ",\"previous\":[");
+        for (size_t i = 0; i < w->instance.n_previous; i++)
+            buf_addf(b, "%s\"%s\"", i == 0 ? "" : ",", w->instance.previous[i]);
+        buf_add_char(b, ']');
     }
     if (w->talk.leaving)
         buf_add_str(b, ",\"leaves\":true");

@@ -4,98 +4,80 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
+#include "base/buf.h"
 #include "base/os/log.h"
 
-#define INSTANCE_NAME "instance"
+enum {
+    LENGTH = INSTANCE_SIZE - 1,
+    PLACE_SIZE = 48,
+    FILE_SIZE = (INSTANCE_PREVIOUS_MAX + 1) * INSTANCE_SIZE + PLACE_SIZE,
+};
 
-static void read_text(const char *path, char *text, size_t size)
+/* "INSTANCE INSTANCE … PLACE\n"; anything else has no previous instances. */
+static void read_previous(struct instance *i, const char *path, const char *place)
 {
+    char text[FILE_SIZE];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    const char *at = text;
 
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
-}
-
-static void find_previous(struct instance *i)
-{
-    char text[INSTANCE_SIZE + PLACE_SIZE + 2];
-    size_t n = INSTANCE_SIZE - 1;
-
-    read_text(i->path, text, sizeof(text));
-    if (strspn(text, "0123456789abcdef") == n && text[n] == ' ' &&
-        strcmp(text + n + 1, i->place) == 0) {
-        memcpy(i->previous, text, n);
-        i->previous[n] = '\0';
+    while (strspn(at, "0123456789abcdef") == LENGTH && at[LENGTH] == ' ') {
+        if (i->n_previous < INSTANCE_PREVIOUS_MAX)
+            memcpy(i->previous[i->n_previous++], at, LENGTH);
+        at += LENGTH + 1;
     }
+    if (strcmp(at, place) != 0)
+        i->n_previous = 0;
 }
 
-/* Device and inode tell a copy of the directory from the original. */
-static enum err_code find_place(struct instance *i, const char *dir, struct err *err)
-{
-    struct stat st;
-
-    if (stat(dir, &st) < 0)
-        return err_errno(err, E_INTERNAL, "look at %s", dir);
-    snprintf(i->place, sizeof(i->place), "%" PRIu64 ":%" PRIu64 "\n", (uint64_t)st.st_dev,
-             (uint64_t)st.st_ino);
-    return E_OK;
-}
-
-enum err_code instance_open(struct instance *i, const char *dir, struct err *err)
-{
-    uint64_t random[2];
-    size_t size = strlen(dir) + sizeof(INSTANCE_NAME) + 1;
-
-    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return err_errno(err, E_INTERNAL, "ask the system for random bytes");
-    *i = (struct instance){.path = mem_alloc(size)};
-    snprintf(i->path, size, "%s/%s", dir, INSTANCE_NAME);
-    snprintf(i->own, sizeof(i->own), "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-    if (find_place(i, dir, err) != E_OK)
-        return err->code;
-    find_previous(i);
-    return E_OK;
-}
-
-void instance_close(struct instance *i)
-{
-    free(i->path);
-    i->path = NULL;
-}
-
-/* Written to a new file and renamed, so that a crash leaves either the old or the new one. */
-static bool write_file(const struct instance *i, const char *beside)
+/* Written to a new file and renamed, so that a crash leaves either the old or the new one.  Not
+ * synced: after a crash of the machine the boot is another, and no previous instance helps. */
+static bool write_file(const struct instance *i, const char *path, const char *beside,
+                       const char *place)
 {
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0)
         return false;
-    bool ok = dprintf(fd, "%s %s", i->own, i->place) > 0;
+    bool ok = dprintf(fd, "%s ", i->own) > 0;
 
+    for (size_t k = 0; k < i->n_previous; k++)
+        ok = dprintf(fd, "%s ", i->previous[k]) > 0 && ok;
+    ok = dprintf(fd, "%s", place) > 0 && ok;
     ok = close(fd) == 0 && ok;
-    return ok && rename(beside, i->path) == 0;
+    return ok && rename(beside, path) == 0;
 }
 
-void instance_keep(struct instance *i)
+enum err_code instance_open(struct instance *i, const char *dir, struct err *err)
 {
-    size_t size = strlen(i->path) + sizeof(".new");
-    CLEANUP(mem) char *beside = mem_alloc(size);
+    CLEANUP(buf) struct buf path = BUF_INIT(8192);
+    CLEANUP(buf) struct buf beside = BUF_INIT(8192);
+    char place[PLACE_SIZE]; /* tells a copy of the directory from the original */
+    uint64_t random[2];
+    struct stat st;
 
-    if (i->kept)
-        return;
-    i->kept = true;
-    snprintf(beside, size, "%s.new", i->path);
-    if (!write_file(i, beside))
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return err_errno(err, E_INTERNAL, "ask the system for random bytes");
+    if (stat(dir, &st) < 0)
+        return err_errno(err, E_INTERNAL, "look at %s", dir);
+    *i = (struct instance){.n_previous = 0};
+    snprintf(i->own, sizeof(i->own), "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+    snprintf(place, sizeof(place), "%" PRIu64 ":%" PRIu64 "\n", (uint64_t)st.st_dev,
+             (uint64_t)st.st_ino);
+    buf_addf(&path, "%s/instance", dir);
+    buf_addf(&beside, "%s.new", buf_text(&path));
+    read_previous(i, buf_text(&path), place);
+    if (!write_file(i, buf_text(&path), buf_text(&beside), place))
         log_warn("%s cannot be written: the next worker of this name will have to wait for the "
                  "lease of this one if it is killed",
-                 i->path);
+                 buf_text(&path));
+    return E_OK;
 }

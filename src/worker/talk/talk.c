@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/talk/talk.h"
 
+#include "base/os/fault.h"
 #include "base/os/log.h"
 #include "worker/client/async_client.h"
 #include "worker/internal.h"
@@ -155,7 +156,6 @@ static void resume_talk(struct worker *w)
         log_info("connected to %s as worker %s", async_client_server(w->client), w->name);
     else if (t->disconnected)
         log_info("the server is back");
-    instance_keep(&w->instance);
     t->is_refused = false;
     t->connected_once = true;
     t->disconnected = false;
@@ -221,6 +221,7 @@ static void on_reply(void *ctx, const struct async_reply *reply)
     struct worker *w = r->worker;
     struct err err = reply->err;
 
+    (void)fault_hit("talk.reply");
     delist(r);
     if (err.code == E_OK && talk_read_reply(r, reply->text, &err) == E_OK) {
         resume_talk(w);

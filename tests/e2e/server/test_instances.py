@@ -2,6 +2,7 @@
 """Workers' names: one live instance each, who comes after whom, and what strangers cannot take."""
 import re
 import shutil
+import signal
 import time
 
 import pytest
@@ -98,6 +99,14 @@ def test_who_comes_after_it_on_the_same_machine_and_boot_comes_at_once(client):
     refused(client, worker(A, boot="one"))
 
 
+def test_any_of_several_predecessors_is_followed(client):
+    claimed(client, worker(A, boot="one"), lease="60s")
+    for other in (worker(B, boot="two", previous=[C, A]), worker(B, boot="one", previous=[C]),
+                  worker(B, boot="one", previous=[])):
+        refused(client, other)
+    claimed(client, worker(B, boot="one", previous=[C] * 15 + [A]), lease="60s")
+
+
 def test_what_the_one_before_held_comes_back_to_the_next(client):
     job_id = client.submit()
     claimed(client, worker(A, boot="one"), lease="60s")
@@ -115,6 +124,10 @@ def test_a_name_is_kept_over_a_restart_of_the_server(server, client):
 
 @pytest.mark.parametrize("fields", [{"instance": ""}, {"instance": 5}, {"instance": "x" * 15},
                                     {"instance": "x" * 65}, {"boot": "b"}, {"previous": A},
+                                    {"previous": [A]}, {"instance": B, "previous": [A] * 17},
+                                    {"instance": B, "previous": [A, ""]},
+                                    {"instance": B, "previous": ["x" * 65]},
+                                    {"instance": B, "previous": 5},
                                     {"leaves": True}, {"instance": A, "leaves": 1}])
 def test_a_bad_instance_is_invalid(client, fields):
     client.refused(422, "invalid", "POST", "/v1/claim", asked(worker={"name": "w", **fields}))
@@ -210,6 +223,42 @@ def test_a_worker_that_was_killed_is_followed_at_once(shops, workers):
     second = workers(shop.server, "w").start()
     assert "is taken" not in second.log_text()
     assert shop.run(queue)["state"] == "done"
+
+
+def killed_at_its_first_reply(worker):
+    """The server has committed the first claim; the worker never hears of it."""
+    worker.env = {"WAYBILL_FAULT": "talk.reply:1"}
+    assert worker.spawn().wait_exit() == -signal.SIGKILL
+    worker.env = {}
+
+
+def test_workers_that_were_killed_before_their_first_reply_are_followed_at_once(shops, workers):
+    shop = shops(slots=0).start()
+    queue = shop.queue("echo hello")
+    one = workers(shop.server, "w").start()
+    accepted = worker_named(shop.admin, "w")["instance"]
+    one.kill()
+    killed_at_its_first_reply(one)
+    unheard = worker_named(shop.admin, "w")["instance"]
+    killed_at_its_first_reply(one)
+    assert len({accepted, unheard, worker_named(shop.admin, "w")["instance"]}) == 3
+    url, one.url = one.url, f"unix:{shop.place()}"  # one that its server never hears of
+    killed_at_its_first_reply(one)
+    one.url = url
+    one.start()
+    assert "is taken" not in one.log_text()
+    assert shop.run(queue)["state"] == "done"
+
+
+def test_a_worker_of_serve_that_dies_before_its_first_reply_is_followed_at_once(shops):
+    """Each of its workers: they inherit the fault."""
+    shop = shops(slots=1)
+    shop.server.start(env={"WAYBILL_FAULT": "talk.reply:1"})
+    eventually(lambda: shop.server.log_text().count("was killed by signal 9") >= 3, "three crashes")
+    shop.server.kill()
+    shop.start()
+    assert shop.run(shop.queue("echo hello"))["state"] == "done"
+    assert "is taken" not in shop.server.log_text()
 
 
 def test_the_instance_of_a_worker_is_another_at_each_start(shops, workers):

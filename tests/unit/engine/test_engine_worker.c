@@ -319,6 +319,37 @@ static void who_is_heard_of_again_in_the_batch_of_its_successor_keeps_the_name(v
     assert_sound(f);
 }
 
+static struct test_op *claim_after(struct fixture *f, const char *instance, const char *boot,
+                                   const struct slice previous[static 3])
+{
+    struct test_op *t = claim_as(f, instance);
+
+    t->op.exchange.worker.boot = slice_of(boot);
+    t->op.exchange.worker.previous = previous;
+    t->op.exchange.worker.n_previous = 3;
+    batch_run(f);
+    return t;
+}
+
+static void any_of_several_previous_instances_is_succeeded_on_its_own_boot_only(void **state)
+{
+    const struct slice unheard[] = {SLICE("x"), SLICE("y"), SLICE("z")};
+    struct fixture *f = *state;
+
+    assert_int_equal(claim_after(f, "one", "boot", unheard)->op.err.code, E_OK);
+    for (size_t i = 0; i < ARRAY_LEN(unheard); i++) {
+        struct slice previous[] = {unheard[0], unheard[1], unheard[2]};
+        const char *next = (const char *[]){"two", "three", "four"}[i];
+
+        previous[i] = slice_of((const char *[]){"one", "two", "three"}[i]);
+        assert_int_equal(claim_after(f, next, "boot", unheard)->op.err.code, E_CONFLICT);
+        assert_int_equal(claim_after(f, next, "other", previous)->op.err.code, E_CONFLICT);
+        assert_int_equal(claim_after(f, next, "", previous)->op.err.code, E_CONFLICT);
+        assert_int_equal(claim_after(f, next, "boot", previous)->op.err.code, E_OK);
+    }
+    assert_sound(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +365,7 @@ int main(void)
         ENGINE_TEST(a_log_of_a_finish_comes_before_it_also_among_plain_ones),
         ENGINE_TEST(of_two_instances_in_one_batch_one_has_the_name),
         ENGINE_TEST(who_is_heard_of_again_in_the_batch_of_its_successor_keeps_the_name),
+        ENGINE_TEST(any_of_several_previous_instances_is_succeeded_on_its_own_boot_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
