@@ -191,7 +191,7 @@ enum err_code wait_run(struct engine *e, struct op *op, struct err *err)
 
 static void answer_wait(struct engine *e, struct op *op)
 {
-    bool over = e->shared.is_on ? op->over : has_ended(e, op);
+    bool over = must_ask_store(e) ? op->over : has_ended(e, op);
 
     if (!over && may_wait(e, op, op->wait.wait_us)) {
         op->next = e->waiting.end_watchers;

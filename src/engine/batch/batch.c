@@ -121,7 +121,7 @@ enum err_code batch_reload(struct engine *e, struct err *err)
     workers_free(e);
     bulk_free(e);
     emitters_free(e);
-    if ((e->queues_stale && !e->shared.is_on && queues_load(e, err) != E_OK) ||
+    if ((e->queues_stale && !must_ask_store(e) && queues_load(e, err) != E_OK) ||
         bulk_load(e, err) != E_OK || emitters_load(e, err) != E_OK || workers_load(e, err) != E_OK)
         return err->code;
     e->stale = e->queues_stale = false;
@@ -134,8 +134,8 @@ static void undo_batch(struct engine *e)
 {
     struct err err = ERR_INIT;
 
-    e->stale = !e->shared.is_on || e->batch.workers_changed;
-    e->bulk.has_work = e->emitters.is_unsettled = e->shared.is_on;
+    e->stale = !must_ask_store(e) || e->batch.workers_changed;
+    e->bulk.has_work = e->emitters.is_unsettled = must_ask_store(e);
     e->followups.has_wakeups = e->followups.has_revivals = e->followups.has_fanouts = true;
     e->queues_stale = e->queues_stale || e->batch.queues_changed;
     store_rollback(e->store);
@@ -253,9 +253,9 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
             settle_batch(e, ops, n);
             return;
         }
-        bool busy = e->shared.is_on && store_is_busy(e->store);
-        bool unsure = e->shared.is_on && store_outcome_is_lost(e->store);
-        bool lost_race = e->shared.is_on && store_is_conflict(e->store) && races++ < RACES_MAX;
+        bool busy = store_is_busy(e->store);
+        bool unsure = store_outcome_is_lost(e->store);
+        bool lost_race = store_is_conflict(e->store) && races++ < RACES_MAX;
 
         undo_batch(e);
         shared_rejoin(e);

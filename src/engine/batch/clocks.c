@@ -15,21 +15,15 @@
 #include "base/os/log.h"
 #include "engine/batch/transaction.h"
 #include "engine/state.h"
-#include "store/jobs/ready.h"
 
 #define STEP_US US_PER_S                 /* less is not noticed */
 #define STEP_OF_STORE_US (10 * US_PER_S) /* … as a reply of the database may take a while */
 #define STEP_TOLD_US US_PER_MIN
 #define OUTAGE_LEAST_US (250 * US_PER_MS)
 
-static bool goes_by_store(const struct engine *e)
-{
-    return e->shared.is_on && e->config.clock_of_store;
-}
-
 int64_t engine_lease_at(const struct engine *e)
 {
-    return goes_by_store(e) ? e->now.wall_at : e->now.steady_at;
+    return shared_sets_clock(e) ? e->now.wall_at : e->now.steady_at;
 }
 
 /* An outage counts for leases of up to four times its length: others can have been renewed around
@@ -74,7 +68,7 @@ static void tell_step(const struct engine *e, int64_t step_us)
     int64_t unit_us = size_us < 2 * US_PER_DAY ? US_PER_MIN : US_PER_DAY;
 
     if (size_us >= STEP_TOLD_US)
-        log_warn("%s was set %s by %s", goes_by_store(e) ? "the database's clock" : "the clock",
+        log_warn("%s was set %s by %s", shared_sets_clock(e) ? "the database's clock" : "the clock",
                  step_us < 0 ? "back" : "forward",
                  duration_format((size_us + unit_us / 2) / unit_us * unit_us, length));
 }
@@ -84,7 +78,7 @@ static void stepped(struct engine *e, int64_t step_us)
     tell_step(e, step_us);
     e->clocks.step_us += step_us;
     e->sweep.due_at = e->sweep.retain_at = e->sweep.subscribers_at = 0;
-    if (goes_by_store(e))
+    if (shared_sets_clock(e))
         renew_claims(e);
 }
 
@@ -95,8 +89,7 @@ enum err_code clocks_settle(struct engine *e, struct err *err)
     e->batch.settled_step_us = e->clocks.step_us;
     if (engine_write(e, err) != E_OK)
         return err->code;
-    return e->shared.is_on ? store_due_bound(e->store, e->now.wall_at, err)
-                           : store_due_shift(e->store, e->clocks.step_us, err);
+    return shared_move_due(e, e->clocks.step_us, err);
 }
 
 void clocks_read(struct engine *e, struct now now)
@@ -105,7 +98,7 @@ void clocks_read(struct engine *e, struct now now)
 
     e->clocks.caller = now;
     e->now = shared_now(e, now);
-    if (!goes_by_store(e) && (step_us > STEP_US || step_us < -STEP_US))
+    if (!shared_sets_clock(e) && (step_us > STEP_US || step_us < -STEP_US))
         stepped(e, step_us);
     note_outage(e, e->clocks.away_us);
     e->clocks.away_us = 0;

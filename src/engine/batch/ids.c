@@ -11,7 +11,6 @@
 
 #include "base/id_clock.h"
 #include "base/os/log.h"
-#include "engine/batch/transaction.h"
 #include "engine/state.h"
 #include "store/meta.h"
 
@@ -61,10 +60,7 @@ static enum err_code come_back(struct engine *e, int64_t *floor, struct err *err
                          err) != E_OK)
         return err->code;
     *floor = below > clock ? below : clock;
-    if (!e->shared.is_on)
-        return E_OK;
-    return engine_write(e, err) != E_OK ? err->code
-                                        : store_meta_set(e->store, META_IDS, *floor, err);
+    return E_OK;
 }
 
 static enum err_code meet_later_ids(struct engine *e, int64_t *floor, struct err *err)
@@ -105,7 +101,5 @@ enum err_code ids_write_mark(struct engine *e, int64_t *ret_mark, struct err *er
     bool covered = e->ids.gen.last < e->ids.mark;
 
     *ret_mark = covered ? e->ids.mark : id_at_time(id_time(e->ids.gen.last) + IDS_AHEAD_US);
-    if (e->shared.is_on)
-        return shared_sign(e, *ret_mark, err);
-    return covered ? E_OK : store_meta_set(e->store, META_IDS, *ret_mark, err);
+    return shared_sign(e, *ret_mark, err);
 }

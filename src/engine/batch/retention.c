@@ -115,7 +115,7 @@ static enum err_code is_followed(struct engine *e, const struct ending *ending, 
     bool any = e->followups.has_fanouts;
 
     *ret_left = false;
-    if (e->shared.is_on && store_fanout_any(e->store, &any, err) != E_OK)
+    if (must_ask_store(e) && store_fanout_any(e->store, &any, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < ending->n_jobs && any && !*ret_left; i++)
         if (follow_is_left(e, ending->jobs[i], ret_left, err) != E_OK)
@@ -211,7 +211,7 @@ enum err_code retention_run(struct engine *e, struct err *err)
         store_work_remove_old(e->store, e->now.wall_at - WORK_KEPT_US, err) != E_OK ||
         workers_forget_old(e, err) != E_OK)
         return err->code;
-    if (e->shared.is_on && next_at > e->now.wall_at + RETAIN_LOOK_US)
+    if (must_ask_store(e) && next_at > e->now.wall_at + RETAIN_LOOK_US)
         next_at = e->now.wall_at + RETAIN_LOOK_US;
     e->sweep.retain_at = next_at;
     return E_OK;

@@ -190,7 +190,7 @@ static enum err_code wake_due(struct engine *e, struct err *err)
 {
     int64_t ids[DUE_ROWS];
     size_t n = 0;
-    bool rests = e->shared.is_on;
+    bool rests = must_ask_store(e);
 
     if (store_due_scan(e->store, e->now.wall_at, ids, DUE_ROWS, &n, err) != E_OK)
         return err->code;
@@ -220,7 +220,7 @@ enum err_code sweep_run(struct engine *e, struct err *err)
         return err->code;
     if (e->sweep.retain_at <= e->now.wall_at && retention_run(e, err) != E_OK)
         return err->code;
-    if (e->sweep.subscribers_at > e->now.wall_at || (e->shared.is_on && !e->shared.exclusive))
+    if (e->sweep.subscribers_at > e->now.wall_at || !shared_is_alone(e))
         return E_OK;
     return subscribers_expire(e, err);
 }

@@ -7,23 +7,11 @@
 #include "engine/state.h"
 #include "store/jobs/claims.h"
 
-static enum err_code begin(struct engine *e, struct err *err)
-{
-    if (e->batch.in_transaction)
-        return E_OK;
-    if (e->shared.is_on)
-        return shared_begin_late(e, err);
-    if (store_begin(e->store, err) != E_OK)
-        return err->code;
-    e->batch.in_transaction = true;
-    return E_OK;
-}
-
 enum err_code engine_write(struct engine *e, struct err *err)
 {
     if (e->batch.has_written)
         return E_OK;
-    if (begin(e, err) != E_OK)
+    if (!e->batch.in_transaction && shared_begin_write(e, err) != E_OK)
         return err->code;
     e->batch.has_written = true;
     for (size_t i = 0; i < e->claims.dead.count; i++)

@@ -109,7 +109,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         } else if (jobs[i].state == JOB_READY) {
             put_back(e, &jobs[i]);
         } else {
-            e->shared.saw_locked_ready = e->shared.is_on; /* another server is at it */
+            e->shared.saw_locked_ready = true; /* locked by another server */
         }
     if (granted == 0)
         return NULL;
@@ -202,7 +202,7 @@ static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err
     for (size_t i = 0; op->exchange.max > 0 && i < op->exchange.n_queues && !*ret_any; i++) {
         if (op->exchange.queues[i].max == 0 || !queue_starts(queues[i]))
             continue;
-        if (queue_fill_ready(e, queues[i], !op->exchange.commands, err) != E_OK)
+        if (shared_fill_ready(e, queues[i], !op->exchange.commands, err) != E_OK)
             return false;
         *ret_any = ready_first(&queues[i]->ready) != NULL;
     }
@@ -406,7 +406,7 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
 {
     int64_t worker = worker_number(e, op->exchange.worker.name);
 
-    if (worker == 0 && e->shared.is_on) { /* it may have come from another server */
+    if (worker == 0 && must_ask_store(e)) { /* it may have come from another server */
         if (worker_seen(e, op, err) != E_OK)
             return err->code;
         worker = worker_number(e, op->exchange.worker.name);
@@ -415,7 +415,7 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
         return E_OK;
     struct held_list held = held_of(e, &op->exchange);
 
-    if (e->shared.is_on)
+    if (must_ask_store(e))
         return return_from_all(e, &held, worker, err);
     for (size_t i = 0; i < e->claims.heap.count; i++)
         if (e->claims.heap.items[i]->worker == worker &&

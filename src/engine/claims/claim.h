@@ -13,7 +13,6 @@
 #include "engine/op.h"
 
 struct engine;
-struct queue;
 
 /* Whether the claimer names other definitions than the current ones: it is granted nothing. */
 bool claim_is_outdated(const struct engine *e, const struct exchange *x);
@@ -36,8 +35,3 @@ void claim_write(struct engine *e, struct op *op);
 /* pick.c: the jobs that the claim gets, at most as many as it asks for; taken out of the lists. */
 MUST_CHECK enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *ret_n,
                               struct err *err);
-
-/* pick.c: makes sure that the queue's first ready job is in its list, if there is any.  `held`:
- * shared stores lock what is listed. */
-MUST_CHECK enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held,
-                                          struct err *err);

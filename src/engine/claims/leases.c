@@ -107,6 +107,6 @@ void leases_extend(struct engine *e)
             add_extra(e, claim, overrun_us);
     }
     e->leases.overrun_us = overrun_us > USUAL_US ? overrun_us : 0;
-    if (e->shared.is_on)
+    if (must_tell_store(e))
         learn(e, took_us);
 }

@@ -31,49 +31,13 @@ static bool is_bare(const struct picker *p, const struct queue *q)
     return p->x->commands && q->def.own_command && q->def.command.size == 0;
 }
 
-/* What the first ones carry is read for all claims of the batch at once. */
-static enum err_code fill_sole(struct engine *e, struct queue *q, bool held, struct err *err)
-{
-    struct ready *r = &q->ready;
-    size_t n = q->wanted;
-
-    if (ready_fill(r, e->store, q->id, err) != E_OK)
-        return err->code;
-    if (!held || n == 0)
-        return E_OK;
-    q->wanted = 0;
-    return store_ready_fetch(e->store, r->refs + r->head, n < r->count ? n : r->count,
-                             &e->batch.arena, err);
-}
-
-/* On a shared store what is listed is held for the batch, unless much of it will be passed over. */
-enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, struct err *err)
-{
-    struct ready *r = &q->ready;
-    bool others = false;
-
-    if (e->shared.only_server)
-        return fill_sole(e, q, held, err);
-    if (r->count > 0 || r->complete)
-        return E_OK;
-    if (!e->shared.is_on || !held)
-        return ready_fill(r, e->store, q->id, err);
-    if (ready_fill_held(r, e->store, q->id, q->wanted, err) != E_OK)
-        return err->code;
-    if (r->complete && store_ready_others(e->store, q->id, r->refs, r->count, &e->batch.arena,
-                                          &others, err) != E_OK)
-        return err->code;
-    e->shared.saw_locked_ready = e->shared.saw_locked_ready || others;
-    return E_OK;
-}
-
 /* Before anything is taken: until the claim is written, what is picked is still ready in the
  * store. */
 static enum err_code fill_lists(const struct picker *p, struct err *err)
 {
     for (size_t i = 0; i < p->x->n_queues; i++)
         if (p->left[i] > 0 && queue_starts(p->queues[i]) &&
-            queue_fill_ready(p->e, p->queues[i], !is_bare(p, p->queues[i]), err) != E_OK)
+            shared_fill_ready(p->e, p->queues[i], !is_bare(p, p->queues[i]), err) != E_OK)
             return err->code;
     return E_OK;
 }

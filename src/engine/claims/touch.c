@@ -29,7 +29,7 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
     };
     enum touch_result result = TOUCH_LOST;
 
-    if (claim == NULL && e->shared.is_on &&
+    if (claim == NULL && must_ask_store(e) &&
         store_claim_lease(e->store, item->token, &lease_us, err) != E_OK)
         return err->code;
     if (engine_write(e, err) != E_OK ||

@@ -105,7 +105,7 @@ static enum err_code stop_queue(struct engine *e, struct queue *q, int failures,
 static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
 {
     q->restarts++;
-    if (e->shared.is_on)
+    if (must_ask_store(e))
         q->streak = -1; /* the store knows */
     if (write_row(e, q, q->state, slice_of(q->json), err) != E_OK ||
         raise_definitions(e, err) != E_OK)
@@ -180,7 +180,7 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t fail
 
     if (q->def.stop_after == 0)
         return E_OK;
-    if (e->shared.is_on) {
+    if (must_ask_store(e)) {
         VEC_PUSH(&e->batch.streak_ends, ((struct streak_end){q, failed}));
         return E_OK;
     }

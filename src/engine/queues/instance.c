@@ -33,8 +33,8 @@ void instance_found(const struct engine *e, struct known_worker *w)
 {
     /* An embedded store has one server, which has just been started: those who live come back
      * to it. */
-    w->alive_until_at = e->shared.is_on ? there_until(&w->row)
-                                        : engine_lease_at(e) + w->row.lease_us;
+    w->alive_until_at = must_ask_store(e) ? there_until(&w->row)
+                                          : engine_lease_at(e) + w->row.lease_us;
 }
 
 void instance_heard(struct engine *e, const struct exchange *x)
@@ -109,7 +109,7 @@ static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struc
     const struct worker_info *info = &op->exchange.worker;
     struct known_worker *w = worker_find(e, info->name);
 
-    if (w == NULL && e->shared.is_on) { /* the news of it may still be on their way */
+    if (w == NULL && must_ask_store(e)) { /* the news of it may still be on their way */
         if (worker_learn(e, info->name, err) != E_OK)
             return err->code;
         w = worker_find(e, info->name);
@@ -117,7 +117,7 @@ static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struc
     *ret_new = w == NULL;
     if (w == NULL || (!w->stale && slice_equal(w->row.instance, info->instance)))
         return E_OK;
-    if ((w->stale || e->shared.is_on) && worker_refresh(e, w, err) != E_OK)
+    if ((w->stale || must_ask_store(e)) && worker_refresh(e, w, err) != E_OK)
         return err->code;
     if (slice_equal(w->row.instance, info->instance))
         return E_OK;

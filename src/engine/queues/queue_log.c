@@ -20,7 +20,7 @@
 enum err_code queue_note(struct engine *e, const struct queue *q, const char *what,
                          struct slice text, struct err *err)
 {
-    struct queue_log_line line = {.seq = e->shared.is_on ? engine_new_id(e) : 0,
+    struct queue_log_line line = {.seq = shared_line_number(e),
                                   .at = e->now.wall_at,
                                   .what = slice_of(what),
                                   .text = utf8_cut(text, LINE_MAX_BYTES)};

@@ -268,7 +268,7 @@ struct seen_worker *workers_to_report(struct engine *e, size_t *ret_n)
 
 enum err_code worker_report(struct engine *e, struct slice name, struct err *err)
 {
-    struct known_worker *w = e->shared.is_on ? worker_find(e, name) : NULL;
+    struct known_worker *w = must_tell_store(e) ? worker_find(e, name) : NULL;
 
     if (w == NULL || w->row.instance.size == 0 ||
         e->now.wall_at - w->row.seen_at < WORKER_LAG_BUSY_US)
@@ -282,7 +282,7 @@ static bool is_news(const struct engine *e, const struct stored_worker *row,
                     const struct known_worker *w)
 {
     return w == NULL || w->stale || !is_as_known(row, &w->row) ||
-           (!e->shared.is_on && is_due(e, w));
+           (!must_tell_store(e) && is_due(e, w));
 }
 
 bool worker_has_changed(struct engine *e, const struct exchange *x)

@@ -22,6 +22,7 @@
 #include "store/jobs/claims.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/ready.h"
+#include "store/meta.h"
 #include "store/shared.h"
 #include "store/work.h"
 
@@ -56,12 +57,79 @@ static int64_t alive_us(const struct engine *e)
 
 /* ---- time ---- */
 
+bool shared_sets_clock(const struct engine *e)
+{
+    return e->shared.is_on && e->config.clock_of_store;
+}
+
 struct now shared_now(const struct engine *e, struct now now)
 {
-    if (!e->shared.is_on || !e->config.clock_of_store)
-        return now;
-    now.wall_at = now.steady_at + now.asleep_us + e->shared.store_ahead_us;
+    if (shared_sets_clock(e))
+        now.wall_at = now.steady_at + now.asleep_us + e->shared.store_ahead_us;
     return now;
+}
+
+enum err_code shared_move_due(struct engine *e, int64_t step_us, struct err *err)
+{
+    return e->shared.is_on ? store_due_bound(e->store, e->now.wall_at, err)
+                           : store_due_shift(e->store, step_us, err);
+}
+
+/* ---- memory and the store ---- */
+
+bool must_ask_store(const struct engine *e)
+{
+    return e->shared.is_on;
+}
+
+bool must_tell_store(const struct engine *e)
+{
+    return e->shared.is_on;
+}
+
+bool shared_is_alone(const struct engine *e)
+{
+    return !e->shared.is_on || e->shared.exclusive;
+}
+
+int64_t shared_line_number(struct engine *e)
+{
+    return e->shared.is_on ? engine_new_id(e) : 0;
+}
+
+/* What the first ones carry is read for all claims of the batch at once. */
+static enum err_code fill_sole(struct engine *e, struct queue *q, bool held, struct err *err)
+{
+    struct ready *r = &q->ready;
+    size_t n = q->wanted;
+
+    if (ready_fill(r, e->store, q->id, err) != E_OK)
+        return err->code;
+    if (!held || n == 0)
+        return E_OK;
+    q->wanted = 0;
+    return store_ready_fetch(e->store, r->refs + r->head, n < r->count ? n : r->count,
+                             &e->batch.arena, err);
+}
+
+enum err_code shared_fill_ready(struct engine *e, struct queue *q, bool held, struct err *err)
+{
+    struct ready *r = &q->ready;
+    bool others = false;
+
+    if (e->shared.only_server)
+        return fill_sole(e, q, held, err);
+    if (!e->shared.is_on || !held)
+        return ready_fill(r, e->store, q->id, err);
+    if (r->count > 0 || r->complete)
+        return E_OK;
+    if (ready_fill_held(r, e->store, q->id, q->wanted, err) != E_OK)
+        return err->code;
+    if (r->complete && store_ready_others(e->store, q->id, r->refs, r->count, &e->batch.arena,
+                                          &others, err) != E_OK)
+        return err->code;
+    e->shared.saw_locked_ready = e->shared.saw_locked_ready || others;
+    return E_OK;
 }
 
 /* ---- joining ---- */
@@ -116,8 +184,15 @@ static enum err_code load_queues(struct engine *e, const struct store_view *view
 /* One that joins again has a clock that it believes, and ids that it has handed out. */
 static enum err_code begin_ids(struct engine *e, const struct store_seat *seat, struct err *err)
 {
-    if (e->ids.end == 0)
-        return ids_open(e, seat->ids_floor, seat->ids_newest, err);
+    if (e->ids.end == 0) {
+        if (ids_open(e, seat->ids_floor, seat->ids_newest, err) != E_OK)
+            return err->code;
+        if (e->ids.mark >= seat->ids_floor)
+            return E_OK;
+        /* The clock is trusted though the store's newest ids are later: for all servers. */
+        return engine_write(e, err) != E_OK ? err->code
+                                            : store_meta_set(e->store, META_IDS, e->ids.mark, err);
+    }
     e->ids.mark = seat->ids_floor;
     id_gen_init(&e->ids.gen, e->node,
                 seat->ids_floor > e->ids.gen.last ? seat->ids_floor : e->ids.gen.last);
@@ -271,10 +346,16 @@ enum err_code shared_begin(struct engine *e, struct err *err)
     return E_OK;
 }
 
-enum err_code shared_begin_late(struct engine *e, struct err *err)
+enum err_code shared_begin_write(struct engine *e, struct err *err)
 {
     struct store_view view;
 
+    if (!e->shared.is_on) {
+        if (store_begin(e->store, err) != E_OK)
+            return err->code;
+        e->batch.in_transaction = true;
+        return E_OK;
+    }
     if (begin(e, STORE_BESIDE, &view, err) != E_OK)
         return err->code;
     if (view.changes == e->shared.queue_changes)
@@ -287,6 +368,8 @@ enum err_code shared_begin_late(struct engine *e, struct err *err)
 
 enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err)
 {
+    if (!e->shared.is_on)
+        return ids_mark == e->ids.mark ? E_OK : store_meta_set(e->store, META_IDS, ids_mark, err);
     if (news_write(e, err) != E_OK)
         return err->code;
     int64_t soon_at = e->now.steady_at + beat_us(e);

@@ -17,6 +17,7 @@
 #include "base/err.h"
 
 struct engine;
+struct queue;
 
 struct shared {
     bool is_on;       /* other servers may write to the store */
@@ -48,19 +49,52 @@ void shared_close(struct engine *e);
 /* Begins the transaction, if the batch looks at the store at all. */
 MUST_CHECK enum err_code shared_begin(struct engine *e, struct err *err);
 
-/* Begins it for a batch that writes after all. */
-MUST_CHECK enum err_code shared_begin_late(struct engine *e, struct err *err);
+/* Begins it for a batch that writes after all.  Embedded: begins the transaction. */
+MUST_CHECK enum err_code shared_begin_write(struct engine *e, struct err *err);
 
-/* Between the batch's last write and its commit: news, and that this server is alive. */
+/* Between the batch's last write and its commit: news, that this server is alive, and that ids up
+ * to `ids_mark` may have been handed out.  Embedded: the mark, if it is a new one. */
 MUST_CHECK enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err);
 
 /* The batch is over, whether it was committed or not. */
 void shared_clear(struct engine *e);
 
-/* ---- other servers ---- */
+/* ---- memory and the store ---- */
+
+/* Whether memory may lack what other servers have done: the store is asked then.  Embedded: never,
+ * memory has everything. */
+bool must_ask_store(const struct engine *e);
+
+/* Whether other servers judge by what this one knows: it is written then.  Embedded: never. */
+bool must_tell_store(const struct engine *e);
+
+/* Whether no other server's batch runs beside this one.  Embedded: always. */
+bool shared_is_alone(const struct engine *e);
+
+/* Makes sure that the queue's list of ready jobs has its first one, if there is any at all.  On a
+ * shared store those that are listed are locked for the batch; `held` false: they are not, because
+ * many of them will be passed over. */
+MUST_CHECK enum err_code shared_fill_ready(struct engine *e, struct queue *q, bool held,
+                                           struct err *err);
+
+/* The number that orders a line of a log among those of all servers.  Embedded: 0, the store
+ * counts. */
+int64_t shared_line_number(struct engine *e);
+
+/* ---- time ---- */
+
+/* Whether the database's clock is the time.  Embedded: never. */
+bool shared_sets_clock(const struct engine *e);
 
 /* The caller's time as the database would tell it.  Embedded: `now`. */
 struct now shared_now(const struct engine *e, struct now now);
+
+/* The clock was set by `step_us`: moves what is due after a delay.  Every server sees the step: on
+ * a shared store nothing waits longer than its delay from now on.  Embedded: moves it by the
+ * step. */
+MUST_CHECK enum err_code shared_move_due(struct engine *e, int64_t step_us, struct err *err);
+
+/* ---- other servers ---- */
 
 /* Reports that this server is alive, and adopts what dead ones left.  A failure is reported and
  * tried again. */
