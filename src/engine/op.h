@@ -54,7 +54,7 @@ struct submit_item {
     struct err parse_err; /* SUBMIT_LINES: the line was not a job */
 
     /* Of jobs with a route: `queue` and `options` are those of the step it begins with. */
-    struct slice routing;                /* canonical JSON without `after`; or empty */
+    const struct routing *routing;       /* without `after`; NULL: none */
     int step;                            /* number of the step; 0: no route */
     struct slice step_params;            /* of that step: JSON object or empty */
     const struct route_status *progress; /* the record it is handed in with */

@@ -163,11 +163,15 @@ static void check_routing(const struct submit_item *item)
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct routing routing = {.n_steps = 0};
 
-    check_json(item->routing, JTEXT_OBJECT, "routing");
     check_json(item->step_params, JTEXT_OBJECT, "params of a step");
-    if (item->routing.size > 0) {
-        routing_parse(item->routing, &arena, &routing);
-        if (!slice_equal(routing_format(&routing, &arena), item->routing))
+    if (item->routing != NULL) {
+        struct slice text = routing_format(item->routing, &arena);
+
+        check_json(text, JTEXT_OBJECT, "routing");
+        if (text.size == 0 || routing_size(item->routing) == 0)
+            fuzz_fail("a routing that says nothing");
+        routing_parse(text, &arena, &routing);
+        if (!slice_equal(routing_format(&routing, &arena), text))
             fuzz_fail("a routing reads otherwise than it was written");
     }
     const struct route_step *first = routing.n_steps > 0 ? route_first(&routing) : NULL;
@@ -186,7 +190,7 @@ static void check_job(const struct submit_item *item)
 {
     if (item->queue.size + item->topic.size == 0 || item->queue.size > QUEUE_NAME_MAX)
         fuzz_fail("a job without a queue");
-    if (item->topic.size > 0 && (item->queue.size > 0 || item->routing.size > 0))
+    if (item->topic.size > 0 && (item->queue.size > 0 || item->routing != NULL))
         fuzz_fail("a job in a queue and a topic");
     check_routing(item);
     if (item->priority < JOB_PRIORITY_MIN || item->priority > JOB_PRIORITY_MAX)

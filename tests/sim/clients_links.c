@@ -264,7 +264,12 @@ void client_fill_routing(struct sim *s, struct req *r, size_t i, size_t n)
     write_route(r, sub, &r->items[i], &routing);
     routing.on_success = list_json(sub->routing.on_success);
     routing.on_failure = list_json(sub->routing.on_failure);
-    r->items[i].routing = routing_format(&routing, &r->op.arena);
+    if (routing_size(&routing) > 0) {
+        struct routing *own = arena_alloc(&r->op.arena, sizeof(*own));
+
+        *own = routing;
+        r->items[i].routing = own;
+    }
     write_conds(s, r, i);
 }
 

@@ -15,12 +15,17 @@ enum { FULL_CHECK_EVERY = 75 };
 
 static void say_items(const struct req *r, size_t n)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+
     for (size_t i = 0; i < n; i++) {
         const struct submit_item *item = &r->items[i];
+        struct slice routing = SLICE("none");
 
+        if (item->routing != NULL)
+            routing = routing_format(item->routing, &arena);
         printf("\n            %.*s %.*s step %d key %d redo %d routing %.*s", (int)item->queue.size,
                item->queue.data, (int)item->params.size, item->params.data, item->step,
-               r->subs[i].key, item->redo, (int)item->routing.size, item->routing.data);
+               r->subs[i].key, item->redo, (int)routing.size, routing.data);
         for (size_t k = 0; k < item->n_after; k++)
             printf(" after %lld %.*s step %.*s on %d signal %.*s", (long long)item->after[k].job,
                    (int)item->after[k].ref.size, item->after[k].ref.data,

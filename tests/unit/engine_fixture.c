@@ -103,6 +103,7 @@ void fixture_leave(struct fixture *f)
         free(f->ops.items[i]);
     }
     VEC_DEINIT(&f->ops);
+    arena_deinit(&f->arena);
     remove_dir(f->dir);
     if (!f->is_guest && pg_is_wanted())
         pg_schema_give_back(&f->place);
@@ -183,6 +184,14 @@ struct test_op *run_op(struct fixture *f, struct test_op *t)
 struct submit_item item_of(const char *queue)
 {
     return (struct submit_item){.queue = slice_of(queue), .params = SLICE("{\"a\":1}")};
+}
+
+const struct routing *routing_of(struct fixture *f, const char *json)
+{
+    struct routing *routing = arena_alloc(&f->arena, sizeof(*routing));
+
+    routing_parse(slice_of(json), &f->arena, routing);
+    return routing;
 }
 
 struct test_op *op_submit(struct fixture *f, const struct submit_item *items, size_t n)

@@ -37,6 +37,7 @@ struct fixture {
     struct store *store;
     struct engine *engine;
     struct now now;
+    struct arena arena; /* of what tests hand in */
     VEC(struct test_op *) ops;
     struct test_op *batch; /* the first one */
     struct test_op *batch_last;
@@ -69,6 +70,7 @@ struct test_op *run_op(struct fixture *f, struct test_op *t);
 /* ---- the usual ones; the returned op has not run ---- */
 
 struct submit_item item_of(const char *queue);
+const struct routing *routing_of(struct fixture *f, const char *json);
 struct test_op *op_submit(struct fixture *f, const struct submit_item *items, size_t n);
 struct test_op *op_claim(struct fixture *f, const char *queue, int max);
 struct test_op *op_finish(struct fixture *f, int64_t id, int64_t token, enum job_outcome outcome);

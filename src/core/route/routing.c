@@ -200,3 +200,28 @@ struct slice routing_format(const struct routing *routing, struct arena *arena)
     ASSERT(!out.overflowed);
     return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));
 }
+
+/* Of a step with a number, a name and a queue; of where the job came from; of another member. */
+enum { STEP_FRAME = 40, ORIGIN_FRAME = 40, MEMBER_FRAME = 14 };
+
+static size_t given_size(struct slice value)
+{
+    return value.size == 0 ? 0 : MEMBER_FRAME + value.size;
+}
+
+size_t routing_size(const struct routing *routing)
+{
+    size_t size = given_size(routing->options) + given_size(routing->on_success) +
+                  given_size(routing->on_failure) + given_size(routing->after) +
+                  given_size(routing->changed) + given_size(routing->topic) +
+                  routing->n_skip * sizeof("1000000");
+
+    for (size_t i = 0; i < routing->n_steps; i++) {
+        const struct route_step *s = &routing->steps[i];
+
+        size += STEP_FRAME + s->name.size + s->queue.size + given_size(s->command) +
+                given_size(s->params) + given_size(s->timeout) + given_size(s->retry) +
+                given_size(s->limits) + given_size(s->on_success) + given_size(s->on_failure);
+    }
+    return routing->parent != 0 || routing->depth > 0 ? size + ORIGIN_FRAME : size;
+}

@@ -74,6 +74,9 @@ void routing_parse(struct slice json, struct arena *arena, struct routing *ret_r
 /* Empty when there is nothing to say. */
 struct slice routing_format(const struct routing *routing, struct arena *arena);
 
+/* About the bytes of its JSON; 0 when there is nothing to say. */
+size_t routing_size(const struct routing *routing);
+
 /* Whether one of its steps brings its own command. */
 bool routing_has_command(const struct routing *routing);
 

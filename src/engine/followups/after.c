@@ -52,7 +52,9 @@ static enum err_code load_route(struct judging *g, const struct after_target *t,
     step_ends_deinit(&g->steps);
     arena_clear(&g->arena);
     if (t->place > 0) {
-        routing_parse(g->items[t->place - 1].routing, &g->arena, &g->routing);
+        const struct routing *routing = g->items[t->place - 1].routing;
+
+        g->routing = routing == NULL ? (struct routing){0} : *routing;
     } else {
         if (store_job_load(g->e->store, t->id, LOAD_PAYLOAD, &g->arena, &j, &found, err) != E_OK ||
             step_ends_load(g->e, t->id, &g->steps, err) != E_OK)

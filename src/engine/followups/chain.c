@@ -126,7 +126,7 @@ enum err_code chain_make(struct engine *e, const struct chain_source *source, st
                                .params = source->params,
                                .labels = source->labels,
                                .priority = source->priority,
-                               .routing = routing_format(&routing, &e->batch.arena)};
+                               .routing = &routing};
     struct unfit unfit = judge(p->queue, source, &item.params);
 
     if (item.params.data != source->params.data)

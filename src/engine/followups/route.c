@@ -117,12 +117,11 @@ static enum err_code judge_whole_step(struct engine *e, const struct route_step 
 enum err_code route_judge(struct engine *e, const struct submit_item *item, struct err *refused,
                           struct err *err)
 {
+    const struct routing *routing = item->routing;
     struct quote quote;
-    struct routing routing;
 
-    routing_parse(item->routing, &e->batch.arena, &routing);
-    for (size_t i = 0; i < routing.n_steps && refused->code == E_OK; i++) {
-        const struct route_step *step = &routing.steps[i];
+    for (size_t i = 0; i < routing->n_steps && refused->code == E_OK; i++) {
+        const struct route_step *step = &routing->steps[i];
 
         if (judge_whole_step(e, step, refused, err) != E_OK)
             return err->code;
@@ -131,7 +130,7 @@ enum err_code route_judge(struct engine *e, const struct submit_item *item, stru
     }
     if (refused->code != E_OK)
         return E_OK;
-    return judge_dests(e, routing.on_success, routing.on_failure, refused, err);
+    return judge_dests(e, routing->on_success, routing->on_failure, refused, err);
 }
 
 /* ---- adding steps ---- */

@@ -58,8 +58,8 @@ static enum err_code take_keys(struct engine *e, const struct stored_spread *s, 
 }
 
 /* Whoever has taken its key meanwhile keeps it: the job was promised, and is made without. */
-static enum err_code make_published(struct engine *e, const struct stored_spread *s, struct plan *p,
-                                    struct err *err)
+static enum err_code make_published(struct engine *e, const struct stored_spread *s,
+                                    const struct routing *routing, struct plan *p, struct err *err)
 {
     struct submit_item item = {.queue = slice_of(p->queue->name),
                                .params = s->params,
@@ -67,7 +67,7 @@ static enum err_code make_published(struct engine *e, const struct stored_spread
                                .labels = s->labels,
                                .priority = s->priority,
                                .content = s->content,
-                               .routing = s->routing,
+                               .routing = routing,
                                .key = topic_key(e, s->key, p->queue)};
 
     if (item.key.size > 0 && keys_get(e, item.key)->who.job != p->id)
@@ -75,17 +75,14 @@ static enum err_code make_published(struct engine *e, const struct stored_spread
     return submit_create(e, &item, p, err);
 }
 
-static enum err_code make_chained(struct engine *e, const struct stored_spread *s, struct plan *p,
-                                  struct err *err)
+static enum err_code make_chained(struct engine *e, const struct stored_spread *s,
+                                  const struct routing *routing, struct plan *p, struct err *err)
 {
-    struct routing routing;
-
-    routing_parse(s->routing, &e->batch.arena, &routing);
     struct chain_source source = {.params = s->params,
                                   .labels = s->labels,
-                                  .job = routing.parent,
-                                  .depth = routing.depth,
-                                  .topic = routing.topic,
+                                  .job = routing->parent,
+                                  .depth = routing->depth,
+                                  .topic = routing->topic,
                                   .priority = s->priority};
 
     return chain_make(e, &source, p, err);
@@ -95,8 +92,11 @@ static enum err_code make_chained(struct engine *e, const struct stored_spread *
 static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t n, int64_t shared,
                                struct err *err)
 {
+    struct routing routing;
+
     if (engine_write(e, err) != E_OK)
         return err->code;
+    routing_parse(s->routing, &e->batch.arena, &routing);
     for (; n > 0; n--, s->place++) {
         const struct spread_target *t = &s->targets[s->place];
         struct plan p = {.queue = map_find(&e->queues.by_id, t->queue),
@@ -105,7 +105,8 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
 
         if (p.queue == NULL)
             return store_job_damaged(e->store, t->job, "the queue it belongs to is gone", err);
-        if ((s->chained ? make_chained(e, s, &p, err) : make_published(e, s, &p, err)) != E_OK)
+        if ((s->chained ? make_chained(e, s, &routing, &p, err)
+                        : make_published(e, s, &routing, &p, err)) != E_OK)
             return err->code;
     }
     return E_OK;

@@ -95,19 +95,19 @@ struct slice topic_key(struct engine *e, struct slice key, const struct queue *q
     return slice_make(text, key.size + 1 + name);
 }
 
-static struct slice routing_for(struct engine *e, const struct submit_item *item)
+static struct routing routing_for(const struct submit_item *item)
 {
-    struct routing routing = {.topic = item->topic};
+    struct routing routing = {0};
 
-    if (item->routing.size > 0)
-        routing_parse(item->routing, &e->batch.arena, &routing);
+    if (item->routing != NULL)
+        routing = *item->routing;
     routing.topic = item->topic;
-    return routing_format(&routing, &e->batch.arena);
+    return routing;
 }
 
 /* The item as one for a queue; `routing` is that of all of them. */
 static struct submit_item item_for(struct engine *e, const struct submit_item *item,
-                                   struct slice routing, int64_t queue)
+                                   const struct routing *routing, int64_t queue)
 {
     const struct queue *q = queue_by_id(e, queue);
     struct submit_item own = *item;
@@ -150,7 +150,8 @@ struct fanout topic_cost(const struct engine *e, const struct submit_item *items
             subscribers = topic_count(e, item->topic);
         topic = item->topic;
         cost.rows += subscribers;
-        cost.bytes += subscribers * (item->labels.size + item->options.size + item->routing.size);
+        cost.bytes += subscribers * (item->labels.size + item->options.size +
+                                     (item->routing == NULL ? 0 : routing_size(item->routing)));
     }
     return cost;
 }
@@ -187,12 +188,13 @@ static enum err_code expand_one(struct engine *e, const struct submit_item *item
 {
     struct spread_target *targets = NULL;
     size_t n = subscribed(e, item->topic, &targets);
-    struct slice routing = routing_for(e, item);
+    struct routing *routing = arena_alloc(&e->batch.arena, sizeof(*routing));
 
     if (n == 0) {
         refuse_nobody(item->topic, E_INVALID, refused);
         return refused->code;
     }
+    *routing = routing_for(item);
     VEC_PUSH(&x->firsts, item_for(e, item, routing, targets[0].queue));
     for (size_t i = 1; i < n; i++) {
         struct submit_item own = item_for(e, item, routing, targets[i].queue);
@@ -253,7 +255,7 @@ bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,
 /* There may be many of them in a batch, to many queues each: little is kept of a target. */
 struct publishing {
     struct submit_item item; /* of all of them, but for queue and key */
-    struct slice routing;
+    struct routing routing;
     struct spread_target *targets;
     size_t n;
     bool known; /* it was published before, under this key */
@@ -329,7 +331,7 @@ static enum err_code judge_queues(struct engine *e, struct publishing *p, struct
                                   struct err *err)
 {
     for (size_t i = 0; i < p->n; i++) {
-        struct submit_item item = item_for(e, &p->item, p->routing, p->targets[i].queue);
+        struct submit_item item = item_for(e, &p->item, &p->routing, p->targets[i].queue);
         struct plan plan = {.id = 0};
         struct quote quote;
 
@@ -372,7 +374,7 @@ static enum err_code make_all(struct engine *e, const struct publish *x, struct 
                                    .body = x->body,
                                    .labels = x->labels,
                                    .priority = x->priority,
-                                   .routing = p->routing,
+                                   .routing = routing_format(&p->routing, &e->batch.arena),
                                    .targets = p->targets,
                                    .n_targets = p->n};
 
@@ -406,7 +408,7 @@ enum err_code publish_run(struct engine *e, struct op *op, struct err *err)
                                     .content = x->content}};
     bool lost = true;
 
-    p.routing = routing_for(e, &p.item);
+    p.routing = routing_for(&p.item);
     for (int tries = 0; lost; tries++) {
         lost = false;
         p.n = subscribed(e, x->topic, &p.targets);

@@ -30,8 +30,8 @@ void keys_want(struct engine *e, struct slice key, int64_t job, uint64_t content
 
     if (k == NULL) {
         k = arena_zalloc(&e->batch.arena, sizeof(*k));
-        k->who.key = k->put.key = key;
-        names_add(&e->batch.keys.by_key, key, k);
+        k->who.key = k->put.key = arena_copy(&e->batch.arena, key);
+        names_add(&e->batch.keys.by_key, k->who.key, k);
         VEC_PUSH(&e->batch.keys.entries, k);
     }
     if (k->put.job == 0) {

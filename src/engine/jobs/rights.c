@@ -27,14 +27,9 @@ bool rights_has_command(struct engine *e, const struct job *j)
     return routing_has_command(&routing);
 }
 
-static bool item_has_command(struct engine *e, const struct submit_item *item)
+static bool item_has_command(const struct submit_item *item)
 {
-    struct routing routing;
-
-    if (has_own(item->options) || item->step == 0)
-        return has_own(item->options);
-    routing_parse(item->routing, &e->batch.arena, &routing);
-    return routing_has_command(&routing);
+    return has_own(item->options) || (item->step != 0 && routing_has_command(item->routing));
 }
 
 /* ---- what a job may emit ---- */
@@ -88,16 +83,18 @@ void rights_limit_steps(struct route_step *steps, size_t n, struct slice limits)
 
 static void limit_item(struct engine *e, struct submit_item *item, struct slice limits)
 {
-    struct routing routing;
-
     if (item->step == 0) {
         item->options = with_limits(e, item->options, limits);
         return;
     }
-    routing_parse(item->routing, &e->batch.arena, &routing);
-    rights_limit_steps(routing.steps, routing.n_steps, limits);
-    item->options = route_options(&routing, route_find(&routing, item->step), &e->batch.arena);
-    item->routing = routing_format(&routing, &e->batch.arena);
+    struct routing *own = arena_alloc(&e->batch.arena, sizeof(*own));
+
+    *own = *item->routing;
+    own->steps = arena_array(&e->batch.arena, own->n_steps, sizeof(*own->steps));
+    memcpy(own->steps, item->routing->steps, own->n_steps * sizeof(*own->steps));
+    rights_limit_steps(own->steps, own->n_steps, limits);
+    item->options = route_options(own, route_find(own, item->step), &e->batch.arena);
+    item->routing = own;
 }
 
 enum err_code rights_judge_emits(struct engine *e, const struct job *j,
@@ -109,7 +106,7 @@ enum err_code rights_judge_emits(struct engine *e, const struct job *j,
     struct slice limits = {0};
 
     for (size_t i = 0; i < n; i++) {
-        if (!item_has_command(e, &(*items)[i]))
+        if (!item_has_command(&(*items)[i]))
             continue;
         if (!q->def.may_emit_command) {
             *ret_bad = i;

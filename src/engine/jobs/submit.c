@@ -122,7 +122,7 @@ static enum err_code judge_queues(struct engine *e, const struct submit_item *it
     if (item->step > 0)
         params = route_params(params, assigned_before(e, item), item->step_params, &e->batch.arena);
     if (queue_accepts(p->queue, params, item->options, &p->refused) != E_OK ||
-        item->routing.size == 0)
+        item->routing == NULL)
         return E_OK;
     return route_judge(e, item, &p->refused, err);
 }
@@ -230,9 +230,10 @@ static bool must_wait(const struct plan *p)
 static void add_routing(struct engine *e, const struct submit_item *item, const struct plan *p,
                         struct job *j)
 {
-    struct routing routing;
+    struct routing routing = {0};
 
-    routing_parse(item->routing, &e->batch.arena, &routing);
+    if (item->routing != NULL)
+        routing = *item->routing;
     if (p->after != NULL)
         routing.after = p->after->json;
     j->routing = routing_format(&routing, &e->batch.arena);
@@ -264,7 +265,7 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
         .shared = p->shared,
     };
 
-    if (item->routing.size > 0 || p->after != NULL)
+    if (item->routing != NULL || p->after != NULL)
         add_routing(e, item, p, &j);
     return j;
 }

@@ -64,15 +64,12 @@ static void add_step(struct engine *e, struct buf *b, const struct submit_item *
 /* Those that have a status are not run. */
 static void add_steps(struct engine *e, struct buf *b, const struct submit_item *item)
 {
-    struct routing routing;
-
-    routing_parse(item->routing, &e->batch.arena, &routing);
-    if (routing.n_steps == 0)
+    if (item->routing == NULL || item->routing->n_steps == 0)
         return;
     jtext_add_key(b, "steps");
     buf_add_char(b, '[');
-    for (const struct route_step *s = route_find(&routing, item->step); s != NULL;
-         s = route_next(&routing, s->number, false))
+    for (const struct route_step *s = route_find(item->routing, item->step); s != NULL;
+         s = route_next(item->routing, s->number, false))
         add_step(e, b, item, s);
     buf_add_char(b, ']');
 }

@@ -97,26 +97,29 @@ static enum err_code read_route(const struct routing_values *values, enum right 
 enum err_code parse_routing(const struct routing_values *values, const struct submit_source *source,
                             struct arena *arena, struct submit_item *item, struct err *err)
 {
-    struct routing routing = {.parent = values->parent};
+    struct routing *routing = arena_zalloc(arena, sizeof(*routing));
     struct after_cond *conds = NULL;
 
-    if (read_route(values, source->right, arena, &routing, item, err) != E_OK)
+    routing->parent = values->parent;
+    if (read_route(values, source->right, arena, routing, item, err) != E_OK)
         return err->code;
     if (values->on_success.size > 0 && dest_list_canonical(values->on_success, "on_success", arena,
-                                                           &routing.on_success, err) != E_OK)
+                                                           &routing->on_success, err) != E_OK)
         return err->code;
     if (values->on_failure.size > 0 && dest_list_canonical(values->on_failure, "on_failure", arena,
-                                                           &routing.on_failure, err) != E_OK)
+                                                           &routing->on_failure, err) != E_OK)
         return err->code;
     if (values->after.size > 0 &&
         after_parse(values->after, arena, &conds, &item->n_after, err) != E_OK)
         return err->code;
     item->after = conds;
-    item->routing = routing_format(&routing, arena);
+    size_t bytes = routing_size(routing);
+
+    item->routing = bytes == 0 ? NULL : routing;
     return add_up(source->sum,
-                  (struct routing_sum){.steps = routing.n_steps + item->n_progress,
+                  (struct routing_sum){.steps = routing->n_steps + item->n_progress,
                                        .conditions = item->n_after,
-                                       .bytes = item->routing.size},
+                                       .bytes = bytes},
                   err);
 }
 

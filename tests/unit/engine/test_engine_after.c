@@ -134,7 +134,7 @@ static void finish(struct fixture *f, struct granted g, enum job_outcome outcome
 static struct granted routed(struct fixture *f, struct submit_item *item)
 {
     define_queue(f, "first", "{\"own_command\":true,\"retry\":{\"max\":0}}");
-    item->routing = SLICE(ROUTE);
+    item->routing = routing_of(f, ROUTE);
     item->step = 1;
     struct test_op *t = run_op(f, op_submit(f, item, 1));
 
@@ -1046,7 +1046,7 @@ static void a_step_of_a_job_of_the_same_array_can_be_waited_for(void **state)
     int64_t ids[2];
 
     define_queue(f, "first", "{\"own_command\":true}");
-    items[0].routing = SLICE(ROUTE);
+    items[0].routing = routing_of(f, ROUTE);
     items[0].step = 1;
     items[0].ref = SLICE("route");
     cond.step = SLICE("get");

@@ -217,8 +217,8 @@ static void a_cancelled_job_leads_nowhere(void **state)
     struct submit_item item = item_of("work");
 
     define_chain(f);
-    item.routing = SLICE("{\"on_success\":[{\"queue\":\"next\"}],"
-                         "\"on_failure\":[{\"queue\":\"alarm\"}]}");
+    item.routing = routing_of(f, "{\"on_success\":[{\"queue\":\"next\"}],"
+                                 "\"on_failure\":[{\"queue\":\"alarm\"}]}");
     run_op(f, op_act(f, ACTION_CANCEL, submit_with(f, &item)));
     submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_CANCELLED);
@@ -391,8 +391,9 @@ static void a_job_has_destinations_of_its_own(void **state)
 
     define_chain(f);
     define_queue(f, "own", "{}");
-    item.routing = SLICE("{\"on_success\":[{\"queue\":\"own\"}],\"on_failure\":[{\"queue\":\"own\","
-                         "\"params\":{\"failed\":true}}]}");
+    item.routing = routing_of(
+        f, "{\"on_success\":[{\"queue\":\"own\"}],\"on_failure\":[{\"queue\":\"own\","
+           "\"params\":{\"failed\":true}}]}");
     submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_DONE);
     assert_int_equal(ready(f, "next"), 1);
@@ -417,10 +418,10 @@ static void each_step_leads_on_and_the_job_in_the_end(void **state)
                NULL);
     item.step = 1;
     item.step_params = SLICE("{\"depth\":5}");
-    item.routing = SLICE(
-        "{\"steps\":[{\"number\":1,\"name\":\"get\",\"queue\":\"work\",\"params\":{\"depth\":5},"
-        "\"on_success\":[{\"queue\":\"seen\"}]},{\"number\":2,\"name\":\"pack\","
-        "\"queue\":\"pack\"}],\"on_success\":[{\"queue\":\"own\"}]}");
+    item.routing = routing_of(
+        f, "{\"steps\":[{\"number\":1,\"name\":\"get\",\"queue\":\"work\",\"params\":{\"depth\":5},"
+           "\"on_success\":[{\"queue\":\"seen\"}]},{\"number\":2,\"name\":\"pack\","
+           "\"queue\":\"pack\"}],\"on_success\":[{\"queue\":\"own\"}]}");
     submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_DONE);
     assert_int_equal(ready(f, "seen"), 1);
@@ -533,7 +534,7 @@ static void a_destination_that_is_gone_is_told_in_the_log_of_the_queue(void **st
     struct submit_item item = item_of("work");
 
     apply_well(f, QUEUES({"work", "{}"}, {"own", "{}"}), NULL);
-    item.routing = SLICE("{\"on_success\":[{\"queue\":\"own\"}]}");
+    item.routing = routing_of(f, "{\"on_success\":[{\"queue\":\"own\"}]}");
     submit_with(f, &item);
     struct test_op *gone = op_make(f, OP_DEFINE);
 

@@ -35,15 +35,15 @@ static void define_queues(struct fixture *f)
 static struct submit_item route_item(struct arena *arena, const char *steps)
 {
     struct err err = ERR_INIT;
-    struct routing routing = {0};
+    struct routing *routing = arena_zalloc(arena, sizeof(*routing));
 
-    if (route_steps_parse(slice_of(steps), 0, arena, &routing.steps, &routing.n_steps, &err) !=
+    if (route_steps_parse(slice_of(steps), 0, arena, &routing->steps, &routing->n_steps, &err) !=
         E_OK)
         fail_msg("%s", err.msg);
-    return (struct submit_item){.queue = routing.steps[0].queue,
-                                .options = route_options(&routing, &routing.steps[0], arena),
-                                .routing = routing_format(&routing, arena),
-                                .step = routing.steps[0].number};
+    return (struct submit_item){.queue = routing->steps[0].queue,
+                                .options = route_options(routing, &routing->steps[0], arena),
+                                .routing = routing,
+                                .step = routing->steps[0].number};
 }
 
 static struct submit_item command_item(const char *queue)

@@ -15,18 +15,18 @@
 static struct submit_item route_of(struct arena *arena, const char *steps, const char *params)
 {
     struct err err = ERR_INIT;
-    struct routing routing = {0};
+    struct routing *routing = arena_zalloc(arena, sizeof(*routing));
 
-    if (route_steps_parse(slice_of(steps), 0, arena, &routing.steps, &routing.n_steps, &err) !=
+    if (route_steps_parse(slice_of(steps), 0, arena, &routing->steps, &routing->n_steps, &err) !=
         E_OK)
         fail_msg("%s", err.msg);
-    const struct route_step *first = route_first(&routing);
+    const struct route_step *first = route_first(routing);
 
     return (struct submit_item){
         .queue = first->queue,
         .params = params == NULL ? slice_make(NULL, 0) : slice_of(params),
-        .options = route_options(&routing, first, arena),
-        .routing = routing_format(&routing, arena),
+        .options = route_options(routing, first, arena),
+        .routing = routing,
         .step = first->number,
         .step_params = first->params,
     };

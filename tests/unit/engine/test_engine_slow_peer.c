@@ -470,7 +470,7 @@ static int64_t leave_the_end_of_a_step(struct fixture *f)
     define_queue(f, "next", "{}");
     define_queue(f, "work", "{}");
     set_rows(f);
-    made_of->routing = routing_format(&routing, &t->op.arena);
+    made_of->routing = &routing;
     made_of->step = 1;
     run_well(f, t);
     struct granted g = claim_one(f, "work");
