@@ -2,28 +2,37 @@
 # SPDX-License-Identifier: MIT
 """Judges a history: what clients asked and were told, and what the API shows in the end.
 
-  judge.py HISTORY FINAL
+  judge.py DIR
 
-Knows nothing of the server's code and books.  Each property is a function over a Book (book.py)
-that gives what speaks against it; links.py has those of jobs that lead to, make or wait for others.
-An interval is counted against the server only as far as it is certain: from a reply to the next
-request.
+DIR is that of a run: its history.jsonl and final.json.  Exit status 1: something speaks against a
+property.  The judge knows nothing of the server's code and books.  Each property is a function over
+a Book (book.py) that gives what speaks against it; links.py has those of jobs that lead to, make or
+wait for others.  An interval is counted against the server only as far as it is certain: from a
+reply to the next request.
 """
+import argparse
 import json
 import sys
 from bisect import bisect
 from collections import Counter
+from pathlib import Path
 
 import links
 from book import ENDED, Book, read
 
 # Between the commit of a grant and its reply, without faults, on a busy machine.
 LEASE_SLACK_S = 1.0
-UNHEARD_S = 20.0      # so long may a stopped server hold a request that its client gave up
+UNHEARD_S = 20.0      # how long a request may wait in a server after its client gave up
 SILENCE_S = 3.0       # the longest pause of servers that nothing was done to
 RETRY_S = 0.5         # who was refused asks again within this
 BUSY = {None, "unavailable", "too_slow"}  # codes of refusals while the store is out of reach
 GENTLE = {"slow_link", "very_slow_link"}  # faults in which a reply comes later by round trips only
+# Faults in which a request waits: in a server that is stopped or cannot reach its store, or on its
+# way to the server.
+HOLDING = {"stop_short", "stop_long", "request_lost", "clients_lossy", "drop_out", "drop_in",
+           "drop_both", "lossy_link", "slow_link", "very_slow_link", "reset_near", "reset_far",
+           "reset_both", "backend_frozen", "backend_killed", "backend_terminated", "store_crash",
+           "store_restart", "tables_locked", "locked_and_reset"}
 # What is done to one server only, and to its connections; the others must go on.
 ALONE = {"stop_short", "stop_long", "slow_link", "very_slow_link", "lossy_link", "drop_out",
          "drop_in", "drop_both", "reset_near", "reset_far", "backend_frozen"}
@@ -181,7 +190,7 @@ def finality(book):
     for job_id, end, state in _ends(book):
         job = book.jobs.get(job_id)
         since = tried.get((job_id, end.get("lease")), end["t0"])
-        again = [op for op in book.retries[job_id] if _works_until(op) > since]
+        again = [op for op in book.retries[job_id] if _may_work_after(book, op, since)]
         if job is None or again:
             continue
         if job["state"] != state:
@@ -193,9 +202,23 @@ def finality(book):
                 yield f"{job_id} was {state} at {end['t1']:.3f}, then granted: {grant}"
 
 
-def _works_until(op):
-    """A request whose client gave up may wait in a server that is stopped, and take effect later."""
-    return op["t1"] + (UNHEARD_S if op["outcome"] == "unknown" else 0)
+def _may_work_after(book, op, moment):
+    """A request whose client gave up may wait in a server that is held up, and take effect when
+    the server goes on."""
+    return op["t1"] > moment or op["outcome"] == "unknown" and op["t1"] + UNHEARD_S > moment and \
+        _was_held_up(book, op)
+
+
+def _was_held_up(book, request):
+    """Whether a fault held up the server while this request was open.  A fault counts until the
+    server has acknowledged a write that was asked after the healing."""
+    server = request["server"]
+    moved_at = max((op["t0"] for op in book.ops if op.get("server") == server and
+                    op["op"] != "read" and op["outcome"] == "ok" and op["t1"] <= request["t0"]),
+                   default=0)
+    return any(fault["kind"] in HOLDING and fault["effect"] > 0 and
+               fault["target"] in (None, server) and
+               fault["t0"] < request["t1"] and fault["t1"] >= moved_at for fault in book.faults)
 
 
 def _ends(book):
@@ -344,8 +367,12 @@ def judge(operations, final):
 
 
 def main():
-    with open(sys.argv[2], encoding="utf-8") as file:
-        verdict, against = judge(read(sys.argv[1]), json.load(file))
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("dir", type=Path, help="the directory that run.py names when it keeps one")
+    run = parser.parse_args().dir
+    verdict, against = judge(read(run / "history.jsonl"),
+                             json.loads((run / "final.json").read_text()))
     for name, found in against.items():
         for text in found[:20]:
             print(f"{name}: {text}")

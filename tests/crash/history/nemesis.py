@@ -153,8 +153,7 @@ class Nemesis:
         server, words = self.servers[target], f"WAYBILL_FAULT: {name} fails"
         before = server.log_text().count(words)
         self.restarted_with_fault(target, f"{name}:{self.rng.randrange(5, 40)}:fail")
-        self.sleep(2)
-        return server.log_text().count(words) - before
+        return eventually(lambda: server.log_text().count(words) - before, words, READY_S)
 
     def commit_cut(self, target):
         """The connection ends before the COMMIT is sent."""
@@ -286,10 +285,7 @@ class Nemesis:
                     self.backends(target, "xact_start IS NOT NULL"):
                 break
         else:
-            while not all(map(waits_outside, pids)):
-                signal_all(pids, signal.SIGCONT)
-                time.sleep(0.001)
-                signal_all(pids, signal.SIGSTOP)
+            eventually(lambda: stop_outside(pids), "backends that wait outside", READY_S)
         self.sleep(4.5)
         frozen = sum(map(is_stopped, pids))
         signal_all(pids, signal.SIGCONT)
@@ -383,6 +379,15 @@ def waits_outside(pid):
         return Path(f"/proc/{pid}/syscall").read_text().split()[0] in EPOLL_WAITS
     except OSError:
         return True  # it is gone
+
+
+def stop_outside(pids):
+    """Stops backends if all of them wait outside; else lets them go on."""
+    signal_all(pids, signal.SIGSTOP)
+    if all(map(waits_outside, pids)):
+        return True
+    signal_all(pids, signal.SIGCONT)
+    return False
 
 
 def is_ready(number):

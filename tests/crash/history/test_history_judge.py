@@ -330,6 +330,42 @@ def test_a_finish_that_is_repeated_after_a_retry_tells_of_the_end_before_it():
     assert "finality" in judge(bent.ops, bent.final)[0]["violations"]
 
 
+def is_blamed(given_up_s_ago, healed=False, server_moves=False, **fault):
+    """Whether it speaks against a server that a job is done although a cancel was acknowledged: a
+    retry was sent to server 1, which was stopped, and given up that long before the cancel."""
+    bent = Bent()
+    job = bent.job("cancelled")
+    job["state"] = "done"
+    given_up_at = bent.op("cancel", id=job["id"])["t0"] - given_up_s_ago
+    asked_at = given_up_at - 6
+    bent.add("retry", asked_at, t1=given_up_at, server=1, outcome="unknown", id=job["id"])
+    bent.ops.append({"op": "fault", "kind": "stop_long", "target": 1, "effect": 1,
+                     "t0": asked_at - 1, "t1": asked_at - 0.5 if healed else given_up_at + 0.5,
+                     **fault})
+    if server_moves:
+        bent.add("touch", asked_at - 0.1, server=1, id="J000", lease="none", lost=True)
+    return "finality" in judge(bent.ops, bent.final)[0]["violations"]
+
+
+@pytest.mark.parametrize("given_up_s_ago, fault", [
+    (0.1, {}), (19.9, {}), (1, {"kind": "tables_locked", "target": None}),
+    (1, {"healed": True}),  # the server has not acknowledged anything since
+    (1, {"server_moves": True}),  # while the fault lasts: not every request waits
+])
+def test_a_retry_that_waits_in_a_stopped_server_may_undo_an_end(given_up_s_ago, fault):
+    assert not is_blamed(given_up_s_ago, **fault)
+
+
+@pytest.mark.parametrize("given_up_s_ago, fault", [
+    (20.1, {}),
+    (1, {"target": 0}), (1, {"effect": 0}),
+    (1, {"kind": "kill9"}),  # its requests end with the server
+    (1, {"healed": True, "server_moves": True}),
+])
+def test_a_retry_that_comes_too_late_or_to_a_running_server_undoes_no_end(given_up_s_ago, fault):
+    assert is_blamed(given_up_s_ago, **fault)
+
+
 def test_a_good_history_is_valid():
     verdict, against = judge(*good())
     assert verdict["violations"] == {}, against
