@@ -38,6 +38,11 @@ enum {
 
 /* ---- the batch ---- */
 
+struct batch *current_batch(struct engine *e)
+{
+    return &e->batch;
+}
+
 void batch_clear(struct engine *e)
 {
     for (size_t i = 0; i < e->batch.new_claims.count; i++)
@@ -177,7 +182,7 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
     e->batch.rounds_before = store_traffic(e->store).rounds;
     for (size_t i = 0; i < n; i++)
         reset_op(ops[i]);
-    return phases_run(e, err);
+    return phases_run(e, &e->batch, err);
 }
 
 static void settle_batch(struct engine *e, struct op **ops, size_t n)

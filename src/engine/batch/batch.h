@@ -86,6 +86,10 @@ struct batch {
     struct tally tally;
 };
 
+/* The batch that runs, for use cases that need no more of the engine (transaction.h has its store,
+ * arena and clock). */
+struct batch *current_batch(struct engine *e);
+
 void batch_deinit(struct engine *e);
 
 /* Throws away what the batch has gathered. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "engine/state.h"
 
 struct entry {
     struct slice name;

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/phases.h"
 
+#include "base/compiler.h"
+#include "engine/batch/answer.h"
+#include "engine/batch/batch.h"
+#include "engine/batch/clocks.h"
+#include "engine/batch/ids.h"
+#include "engine/batch/sweep.h"
 #include "engine/batch/transaction.h"
 #include "engine/claims/claim.h"
 #include "engine/claims/exchange.h"
 #include "engine/followups/join.h"
 #include "engine/followups/signal.h"
 #include "engine/followups/topic.h"
+#include "engine/jobs/bulk.h"
+#include "engine/jobs/emit.h"
 #include "engine/jobs/job_action.h"
 #include "engine/jobs/keys.h"
 #include "engine/jobs/log.h"
@@ -16,7 +24,7 @@
 #include "engine/queues/instance.h"
 #include "engine/queues/subscribers.h"
 #include "engine/shared/news.h"
-#include "engine/state.h"
+#include "engine/shared/shared.h"
 
 typedef enum err_code step_fn(struct engine *e, struct err *err);
 typedef enum err_code use_case_fn(struct engine *e, struct op *op, struct err *err);
@@ -75,22 +83,17 @@ static const struct phase phases[] = {
     {.name = "commit", .step = engine_commit},
 };
 
-static enum err_code run_ops(struct engine *e, const struct phase *p, struct err *err)
-{
-    for (size_t i = 0; i < e->batch.n_ops; i++)
-        if (e->batch.ops[i]->kind == p->kind && p->run(e, e->batch.ops[i], err) != E_OK)
-            return err->code;
-    return E_OK;
-}
-
-enum err_code phases_run(struct engine *e, struct err *err)
+enum err_code phases_run(struct engine *e, struct batch *b, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
         const struct phase *p = &phases[i];
 
-        e->batch.own_work = p->own_work; /* stays when the phase fails */
-        if ((p->step != NULL ? p->step(e, err) : run_ops(e, p, err)) != E_OK)
+        b->own_work = p->own_work; /* stays when the phase fails */
+        if (p->step != NULL && p->step(e, err) != E_OK)
             return err->code;
+        for (size_t k = 0; p->run != NULL && k < b->n_ops; k++)
+            if (b->ops[k]->kind == p->kind && p->run(e, b->ops[k], err) != E_OK)
+                return err->code;
     }
     return E_OK;
 }

@@ -9,8 +9,9 @@
 
 #include "base/err.h"
 
+struct batch;
 struct engine;
 
 /* Runs the batch from its first step to its commit.  An error is the store's: nothing of the batch
  * happened. */
-MUST_CHECK enum err_code phases_run(struct engine *e, struct err *err);
+MUST_CHECK enum err_code phases_run(struct engine *e, struct batch *b, struct err *err);

@@ -7,6 +7,21 @@
 #include "engine/state.h"
 #include "store/jobs/claims.h"
 
+struct store *batch_store(const struct engine *e)
+{
+    return e->store;
+}
+
+struct arena *batch_arena(struct engine *e)
+{
+    return &e->batch.arena;
+}
+
+struct now batch_now(const struct engine *e)
+{
+    return e->now;
+}
+
 enum err_code engine_write(struct engine *e, struct err *err)
 {
     if (e->batch.has_written)

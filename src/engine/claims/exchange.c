@@ -6,7 +6,7 @@
 #include "engine/claims/touch.h"
 #include "engine/jobs/finish.h"
 #include "engine/queues/instance.h"
-#include "engine/state.h"
+#include "engine/queues/queue.h"
 
 enum err_code exchange_finish(struct engine *e, struct op *op, struct err *err)
 {
@@ -55,8 +55,7 @@ void exchange_close(struct engine *e, struct op *op)
         buf_add_slice(b, buf_slice(&op->logs));
         buf_add_char(b, ']');
     }
-    if (op->exchange.has_definitions) {
-        jtext_put_int(b, "definitions", e->definitions);
-    }
+    if (op->exchange.has_definitions)
+        jtext_put_int(b, "definitions", definitions_number(e));
     buf_add_char(b, '}');
 }

@@ -13,6 +13,7 @@
 
 #include "engine/batch/transaction.h"
 #include "engine/state.h"
+#include "store/jobs/claims.h"
 #include "store/meta.h"
 
 #define USUAL_US (50 * US_PER_MS) /* what a batch takes: not worth telling */
@@ -45,6 +46,15 @@ enum err_code leases_load(struct engine *e, struct err *err)
         if (load_part(e, i, err) != E_OK)
             return err->code;
     return E_OK;
+}
+
+enum err_code lease_length(const struct engine *e, int64_t token, int64_t *ret_us, struct err *err)
+{
+    const struct live_claim *claim = claims_find(&e->claims, token);
+
+    *ret_us = claim == NULL ? LEASE_DEFAULT_US : claim->lease_us;
+    return claim == NULL && must_ask_store(e) ? store_claim_lease(e->store, token, ret_us, err)
+                                              : E_OK;
 }
 
 int64_t lease_until_at(const struct engine *e, int64_t lease_us)

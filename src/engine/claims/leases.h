@@ -24,6 +24,10 @@ struct leases {
 /* Reads the store's key for leases; makes one for a store that has none. */
 MUST_CHECK enum err_code leases_load(struct engine *e, struct err *err);
 
+/* The length of the leases of a claim, by whichever server it was granted. */
+MUST_CHECK enum err_code lease_length(const struct engine *e, int64_t token, int64_t *ret_us,
+                                      struct err *err);
+
 /* The deadline, as stored, of a lease that the batch grants or extends. */
 int64_t lease_until_at(const struct engine *e, int64_t lease_us);
 

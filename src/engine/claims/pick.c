@@ -9,15 +9,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
 
+#include "engine/batch/transaction.h"
 #include "engine/claims/claim.h"
 #include "engine/claims/ready.h"
-#include "engine/state.h"
+#include "engine/queues/queue.h"
+#include "engine/shared/shared.h"
 #include "store/jobs/ready.h"
 
 enum { COMMANDLESS_MAX = 2 * READY_MAX };
 
 struct picker {
     struct engine *e;
+    struct arena *arena;
     const struct exchange *x;
     struct queue **queues;
     int *left;           /* of each queue */
@@ -116,8 +119,8 @@ static void leave_commandless(struct picker *p, struct queue *q, struct ready_re
 static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, size_t first,
                                    size_t *n, struct err *err)
 {
-    int64_t *ids = arena_array(&p->e->batch.arena, *n, sizeof(*ids));
-    bool *has = arena_array(&p->e->batch.arena, *n, sizeof(*has));
+    int64_t *ids = arena_array(p->arena, *n, sizeof(*ids));
+    bool *has = arena_array(p->arena, *n, sizeof(*has));
     size_t n_bare = 0;
     size_t kept = first;
 
@@ -126,7 +129,7 @@ static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, siz
             ids[n_bare++] = refs[i].id;
     if (n_bare == 0)
         return E_OK;
-    if (store_jobs_with_command(p->e->store, ids, n_bare, has, &p->e->batch.arena, err) != E_OK)
+    if (store_jobs_with_command(batch_store(p->e), ids, n_bare, has, p->arena, err) != E_OK)
         return err->code;
     for (size_t i = first, bare = 0; i < *n; i++) {
         if (is_bare(p, p->from[i]) && !has[bare++]) {
@@ -145,9 +148,9 @@ static void init(struct picker *p, const struct op *op)
     size_t n = p->x->n_queues;
 
     p->queues = op->queues;
-    p->left = arena_array(&p->e->batch.arena, n, sizeof(*p->left));
-    p->passed = arena_array(&p->e->batch.arena, n, sizeof(*p->passed));
-    p->from = arena_array(&p->e->batch.arena, (size_t)p->x->max, sizeof(*p->from));
+    p->left = arena_array(p->arena, n, sizeof(*p->left));
+    p->passed = arena_array(p->arena, n, sizeof(*p->passed));
+    p->from = arena_array(p->arena, (size_t)p->x->max, sizeof(*p->from));
     for (size_t i = 0; i < n; i++)
         p->left[i] = p->x->queues[i].max;
 }
@@ -155,8 +158,8 @@ static void init(struct picker *p, const struct op *op)
 enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *ret_n,
                    struct err *err)
 {
-    struct picker p = {.e = e, .x = &op->exchange};
-    struct ready_ref *refs = arena_array(&e->batch.arena, (size_t)p.x->max, sizeof(*refs));
+    struct picker p = {.e = e, .arena = batch_arena(e), .x = &op->exchange};
+    struct ready_ref *refs = arena_array(p.arena, (size_t)p.x->max, sizeof(*refs));
     size_t picked = 0;
     size_t first = 0;
     size_t n = 0;

@@ -5,17 +5,17 @@
 #include "engine/claims/touch.h"
 
 #include "base/jtext/jtext.h"
+#include "engine/batch/batch.h"
 #include "engine/batch/transaction.h"
+#include "engine/claims/leases.h"
 #include "engine/reads/job_json.h"
-#include "engine/state.h"
-#include "store/jobs/claims.h"
 #include "store/jobs/jobs.h"
 
 static enum err_code touch_one(struct engine *e, struct op *op, const struct touch_item *item,
                                struct err *err)
 {
-    const struct live_claim *claim = claims_find(&e->claims, item->token);
-    int64_t lease_us = claim == NULL ? LEASE_DEFAULT_US : claim->lease_us;
+    struct batch *batch = current_batch(e);
+    int64_t lease_us;
     struct touch_status status = {
         .text = item->text,
         .has_text = item->has_text,
@@ -24,26 +24,23 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
         .has_done = item->has_done,
         .unit = item->unit,
         .has_unit = item->has_unit,
-        .expected_at = item->left_us < 0 ? 0 : e->now.wall_at + item->left_us,
+        .expected_at = item->left_us < 0 ? 0 : batch_now(e).wall_at + item->left_us,
         .has_expected = item->has_left,
     };
     enum touch_result result = TOUCH_LOST;
 
-    if (claim == NULL && must_ask_store(e) &&
-        store_claim_lease(e->store, item->token, &lease_us, err) != E_OK)
-        return err->code;
-    if (engine_write(e, err) != E_OK ||
-        store_job_touch(e->store, item->id, item->token, lease_until_at(e, lease_us), &status,
+    if (lease_length(e, item->token, &lease_us, err) != E_OK || engine_write(e, err) != E_OK ||
+        store_job_touch(batch_store(e), item->id, item->token, lease_until_at(e, lease_us), &status,
                         &result, err) != E_OK)
         return err->code;
-    VEC_PUSH(&e->batch.extended_claims, item->token);
+    VEC_PUSH(&batch->extended_claims, item->token);
     if (result == TOUCH_LOST) {
-        e->batch.tally.stale++;
+        batch->tally.stale++;
         op->answer_now = true;
         jtext_add_lease(&op->reply, item->id, item->lease);
     } else if (result == TOUCH_CANCELLING) {
         jtext_add_lease(&op->cancels, item->id, item->lease);
-        VEC_PUSH(&e->batch.reported_cancels, item->id);
+        VEC_PUSH(&batch->reported_cancels, item->id);
     }
     return E_OK;
 }

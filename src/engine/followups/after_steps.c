@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
+#include "engine/batch/transaction.h"
 #include "engine/followups/after.h"
-#include "engine/state.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 
@@ -18,11 +18,12 @@ enum err_code step_ends_load(struct engine *e, int64_t job, struct step_ends *re
 {
     struct step_ends s = {.last = MAP_INIT};
 
-    if (store_job_load(e->store, job, LOAD_PAYLOAD, &e->batch.arena, &s.job, &s.found, err) != E_OK)
+    if (store_job_load(batch_store(e), job, LOAD_PAYLOAD, batch_arena(e), &s.job, &s.found, err) !=
+        E_OK)
         return err->code;
     if (s.found)
-        routing_parse(s.job.routing, &e->batch.arena, &s.routing);
-    if (s.found && store_progress_load(e->store, job, take_entry, &s, err) != E_OK) {
+        routing_parse(s.job.routing, batch_arena(e), &s.routing);
+    if (s.found && store_progress_load(batch_store(e), job, take_entry, &s, err) != E_OK) {
         map_deinit(&s.last);
         return err->code;
     }
@@ -95,5 +96,5 @@ const char *after_why(struct engine *e, int64_t job, int step, int state)
                  word_for(state));
     else
         snprintf(text, sizeof(text), "job %s, which it waited for, %s", id, word_for(state));
-    return arena_strdup(&e->batch.arena, slice_of(text));
+    return arena_strdup(batch_arena(e), slice_of(text));
 }

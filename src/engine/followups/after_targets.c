@@ -10,7 +10,6 @@
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
 #include "engine/jobs/submit.h"
-#include "engine/state.h"
 #include "store/links/links.h"
 
 struct finding {
@@ -140,7 +139,7 @@ static void take_states(struct finding *g, const int64_t *ids, size_t n_ids,
 /* The living are held from now on: none of them ends unseen. */
 static enum err_code await(struct finding *g, struct engine *e, size_t n_ids, struct err *err)
 {
-    int64_t *ids = arena_array(&e->batch.arena, n_ids, sizeof(*ids));
+    int64_t *ids = arena_array(batch_arena(e), n_ids, sizeof(*ids));
     size_t n = 0;
 
     if (n_ids == 0)
@@ -151,10 +150,10 @@ static enum err_code await(struct finding *g, struct engine *e, size_t n_ids, st
                 ids[n++] = g->targets[i][k].id;
     ASSERT(n == n_ids);
     n = sort_unique(ids, n);
-    enum job_state *states = arena_array(&e->batch.arena, n, sizeof(*states));
+    enum job_state *states = arena_array(batch_arena(e), n, sizeof(*states));
 
     if (engine_write(e, err) != E_OK || submit_flush(e, err) != E_OK ||
-        store_jobs_await(e->store, ids, n, states, &e->batch.arena, err) != E_OK)
+        store_jobs_await(batch_store(e), ids, n, states, batch_arena(e), err) != E_OK)
         return err->code;
     take_states(g, ids, n, states);
     return E_OK;
@@ -165,9 +164,9 @@ enum err_code after_find_targets(struct engine *e, const struct submit_item *ite
 {
     struct finding g = {.items = items, .n = n, .plans = plans};
 
-    g.targets = arena_array(&e->batch.arena, n, sizeof(*g.targets));
+    g.targets = arena_array(batch_arena(e), n, sizeof(*g.targets));
     list_items(&g);
-    enum err_code code = await(&g, e, find_all(&g, &e->batch.arena), err);
+    enum err_code code = await(&g, e, find_all(&g, batch_arena(e)), err);
 
     names_deinit(&g.refs);
     map_deinit(&g.made);

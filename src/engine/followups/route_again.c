@@ -9,9 +9,10 @@
 #include <limits.h>
 
 #include "base/jtext/jtext.h"
+#include "engine/batch/transaction.h"
 #include "engine/followups/route.h"
+#include "engine/queues/queue.h"
 #include "engine/reads/job_json.h"
-#include "engine/state.h"
 #include "store/jobs/record.h"
 
 /* ---- names that a person has changed ---- */
@@ -138,7 +139,7 @@ enum err_code route_again(struct engine *e, const struct job_action *action, con
     const struct route_step *step = NULL;
     struct routing routing;
 
-    routing_parse(j->routing, &e->batch.arena, &routing);
+    routing_parse(j->routing, batch_arena(e), &routing);
     if (choose_step(&routing, j, action->from, action->anew, &step, refused) != E_OK)
         return E_OK;
     *ret = (struct route_again){.queue = queue_find(e, step->queue), .step = step->number};
@@ -150,19 +151,19 @@ enum err_code route_again(struct engine *e, const struct job_action *action, con
 
     routing.n_skip = 0; /* what is run again is run in full */
     if (action->params.size > 0)
-        routing.changed = add_changed(&routing, j, action->params, &e->batch.arena);
+        routing.changed = add_changed(&routing, j, action->params, batch_arena(e));
     struct assigning a = {.routing = &routing,
                           .before = route_place(&routing, step->number),
-                          .arena = &e->batch.arena};
+                          .arena = batch_arena(e)};
 
-    if (store_progress_load(e->store, j->id.v, take_assigned, &a, err) != E_OK)
+    if (store_progress_load(batch_store(e), j->id.v, take_assigned, &a, err) != E_OK)
         return err->code;
     settle_last(&a);
-    ret->options = route_options(&routing, step, &e->batch.arena);
+    ret->options = route_options(&routing, step, batch_arena(e));
     ret->assigned = a.assigned;
-    ret->params = route_params(params, ret->assigned, step->params, &e->batch.arena);
+    ret->params = route_params(params, ret->assigned, step->params, batch_arena(e));
     if (rewritten)
-        ret->routing = routing_format(&routing, &e->batch.arena);
+        ret->routing = routing_format(&routing, batch_arena(e));
     return E_OK;
 }
 
@@ -171,13 +172,13 @@ enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy
 {
     struct routing routing;
 
-    routing_parse(j->routing, &e->batch.arena, &routing);
+    routing_parse(j->routing, batch_arena(e), &routing);
     routing.after = slice_make(NULL, 0);
     routing.changed = slice_make(NULL, 0);
     routing.n_skip = 0;
     routing.parent = 0;
     routing.depth = 0;
-    copy->routing = routing_format(&routing, &e->batch.arena);
+    copy->routing = routing_format(&routing, batch_arena(e));
     copy->has_dests = routing_is_followed(&routing);
     if (routing.n_steps == 0)
         return E_OK;
@@ -187,6 +188,6 @@ enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy
         return queue_unknown(e, routing.steps[0].queue, E_INVALID, refused);
     copy->queue = q->id;
     copy->step = routing.steps[0].number;
-    copy->options = route_options(&routing, &routing.steps[0], &e->batch.arena);
+    copy->options = route_options(&routing, &routing.steps[0], batch_arena(e));
     return E_OK;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "core/object/quote.h"
 #include "engine/batch/names.h"
+#include "engine/batch/transaction.h"
 #include "engine/queues/define.h"
-#include "engine/state.h"
 
 const struct define_rules *define_rules_of(enum definition_kind kind)
 {
@@ -27,7 +28,7 @@ void define_set_deinit(struct define_set *set)
 
 void define_set_add(struct define_set *set, const struct defined *defined)
 {
-    struct defined *d = arena_zalloc(&set->engine->batch.arena, sizeof(*d));
+    struct defined *d = arena_zalloc(batch_arena(set->engine), sizeof(*d));
 
     *d = *defined;
     VEC_PUSH(set, d);
@@ -44,7 +45,7 @@ static void put_into(struct define_set *set, enum definition_kind kind,
         d = set->items[set->count - 1];
     }
     d->put = put;
-    d->links = definition_kinds[kind].links(put->definition, &set->engine->batch.arena);
+    d->links = definition_kinds[kind].links(put->definition, batch_arena(set->engine));
 }
 
 enum err_code define_set_load(struct define_set *set, struct err *err)
@@ -72,12 +73,12 @@ enum err_code define_set_load(struct define_set *set, struct err *err)
 static void refuse_unknown(const struct define_set *set, enum definition_kind kind,
                            struct slice name, enum err_code code, struct err *refused)
 {
-    const char **names = arena_array(&set->engine->batch.arena, set->count + 1, sizeof(*names));
+    const char **names = arena_array(batch_arena(set->engine), set->count + 1, sizeof(*names));
     size_t n = 0;
 
     for (size_t i = 0; i < set->count; i++)
         if (set->items[i]->kind == kind)
-            names[n++] = arena_strdup(&set->engine->batch.arena, set->items[i]->name);
+            names[n++] = arena_strdup(batch_arena(set->engine), set->items[i]->name);
     definition_name_unknown(kind, name, names, n, code, refused);
 }
 
@@ -178,7 +179,7 @@ static enum err_code judge_removals(const struct define_set *set, struct op *op,
 
 static void judge_all(const struct define_set *set, enum definition_kind kind, struct err *refused)
 {
-    struct arena *arena = &set->engine->batch.arena;
+    struct arena *arena = batch_arena(set->engine);
     struct definition_node *nodes = arena_array(arena, set->count + 1, sizeof(*nodes));
     size_t n = 0;
     size_t bad;

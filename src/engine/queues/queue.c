@@ -58,6 +58,11 @@ enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_
     return code;
 }
 
+int64_t definitions_number(const struct engine *e)
+{
+    return e->definitions;
+}
+
 /* ---- loading ---- */
 
 void queue_free(struct queue *q)

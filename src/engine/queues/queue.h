@@ -69,6 +69,9 @@ void queue_free(struct queue *q);
 MUST_CHECK enum err_code queues_load(struct engine *e, struct err *err);
 void queues_free(struct engine *e);
 
+/* The number of the definitions, as in the store: it grows with each change. */
+int64_t definitions_number(const struct engine *e);
+
 /* Forgets which jobs are ready: the next look reads the store. */
 void queues_reset_ready(struct engine *e);
 

@@ -11,7 +11,8 @@
 #include "base/jtext/jtext.h"
 #include "core/job/verdict.h"
 #include "engine/batch/transaction.h"
-#include "engine/state.h"
+#include "engine/queues/queue.h"
+#include "engine/shared/shared.h"
 #include "store/queue_log.h"
 
 #define LINE_MAX_BYTES ((size_t)2000)
@@ -21,12 +22,12 @@ enum err_code queue_note(struct engine *e, const struct queue *q, const char *wh
                          struct slice text, struct err *err)
 {
     struct queue_log_line line = {.seq = shared_line_number(e),
-                                  .at = e->now.wall_at,
+                                  .at = batch_now(e).wall_at,
                                   .what = slice_of(what),
                                   .text = utf8_cut(text, LINE_MAX_BYTES)};
 
     return engine_write(e, err) != E_OK ? err->code
-                                        : store_queue_log_add(e->store, q->id, &line, err);
+                                        : store_queue_log_add(batch_store(e), q->id, &line, err);
 }
 
 /* ---- definitions ---- */
@@ -59,8 +60,8 @@ enum err_code queue_note_changed(struct engine *e, const struct queue *q, struct
 {
     CLEANUP(buf) struct buf keys = BUF_INIT(LINE_MAX_BYTES);
 
-    add_differences(&keys, definition, slice_of(q->json), false, &e->batch.arena);
-    add_differences(&keys, slice_of(q->json), definition, true, &e->batch.arena);
+    add_differences(&keys, definition, slice_of(q->json), false, batch_arena(e));
+    add_differences(&keys, slice_of(q->json), definition, true, batch_arena(e));
     return queue_note(e, q, "changed", buf_slice(&keys), err);
 }
 
@@ -72,7 +73,8 @@ enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct
     CLEANUP(buf) struct buf text = BUF_INIT(LINE_MAX_BYTES + 200);
     char id[ID_TEXT_SIZE];
 
-    if (q->attempt_logged_at != 0 && e->now.steady_at - q->attempt_logged_at < NOTE_EVERY_US) {
+    if (q->attempt_logged_at != 0 &&
+        batch_now(e).steady_at - q->attempt_logged_at < NOTE_EVERY_US) {
         q->unlogged_attempts++;
         return E_OK;
     }
@@ -87,7 +89,7 @@ enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct
         buf_add_str(&text, ": ");
         buf_add_slice(&text, utf8_cut(j->text, LINE_MAX_BYTES / 2));
     }
-    q->attempt_logged_at = e->now.steady_at;
+    q->attempt_logged_at = batch_now(e).steady_at;
     q->unlogged_attempts = 0;
     return queue_note(e, q, what, buf_slice(&text), err);
 }
@@ -132,18 +134,18 @@ enum err_code queue_note_broken(struct engine *e, struct slice was, const struct
         return E_OK;
     for (struct jtext_iter it = jtext_members(w->broken.size > 0 ? w->broken : SLICE("{}"));
          jtext_next_member(&it, &key, &value);) {
-        const struct queue *q = queue_find(e, jtext_text(key, &e->batch.arena));
-        struct slice reason = jtext_text(value, &e->batch.arena);
+        const struct queue *q = queue_find(e, jtext_text(key, batch_arena(e)));
+        struct slice reason = jtext_text(value, batch_arena(e));
 
-        if (q != NULL && !slice_equal(reason_in(was, q->name, &e->batch.arena), reason) &&
+        if (q != NULL && !slice_equal(reason_in(was, q->name, batch_arena(e)), reason) &&
             note_on_worker(e, q, "broken", w, reason, err) != E_OK)
             return err->code;
     }
     for (struct jtext_iter it = jtext_members(was.size > 0 ? was : SLICE("{}"));
          jtext_next_member(&it, &key, &value);) {
-        const struct queue *q = queue_find(e, jtext_text(key, &e->batch.arena));
+        const struct queue *q = queue_find(e, jtext_text(key, batch_arena(e)));
 
-        if (q != NULL && reason_in(w->broken, q->name, &e->batch.arena).data == NULL &&
+        if (q != NULL && reason_in(w->broken, q->name, batch_arena(e)).data == NULL &&
             note_on_worker(e, q, "mended", w, slice_make(NULL, 0), err) != E_OK)
             return err->code;
     }
