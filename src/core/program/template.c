@@ -16,7 +16,7 @@ typedef VEC(struct template_part) part_list;
 
 /* ---- reading ---- */
 
-static bool is_name_char(char c)
+bool template_is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -25,9 +25,9 @@ static size_t name_end(struct slice text, size_t at)
 {
     size_t end = at;
 
-    if (end >= text.size || !is_name_char(text.data[end]))
+    if (end >= text.size || !template_is_name_char(text.data[end]))
         return at;
-    while (end < text.size && (is_name_char(text.data[end]) || text.data[end] == '-'))
+    while (end < text.size && (template_is_name_char(text.data[end]) || text.data[end] == '-'))
         end++;
     return end;
 }
@@ -172,20 +172,23 @@ static void add_day(const struct template_values *v, struct buf *out)
     buf_add(out, time_format(v->now_at, text), strlen("2026-11-15"));
 }
 
+typedef void always_fn(const struct template_values *v, struct buf *out);
+
 static const struct {
     const char *name;
-    void (*add)(const struct template_values *v, struct buf *out);
+    always_fn *add;
 } always[] = {
     {"id", add_id},   {"queue", add_queue}, {"attempt", add_attempt},
     {"now", add_now}, {"day", add_day},
 };
 
-static bool is_always(struct slice name)
+/* NULL for a name that is a param. */
+static always_fn *find_always(struct slice name)
 {
     for (size_t i = 0; i < ARRAY_LEN(always); i++)
         if (slice_is(name, always[i].name))
-            return true;
-    return false;
+            return always[i].add;
+    return NULL;
 }
 
 /* ---- filling ---- */
@@ -207,32 +210,25 @@ static enum err_code missing(struct slice name, struct err *err)
                    quote_text(&quote, name));
 }
 
-static void add_json(struct slice value, struct buf *out)
+/* Texts without their quotes, other JSON as it is. */
+static struct slice value_text(struct slice value, struct arena *arena)
 {
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
-
-    if (jtext_type_of(value) == JTEXT_STRING)
-        buf_add_slice(out, jtext_text(value, &arena));
-    else
-        buf_add_slice(out, value);
+    return jtext_type_of(value) == JTEXT_STRING ? jtext_text(value, arena) : value;
 }
 
 static enum err_code add_part(const struct template_part *part, const struct template_values *v,
                               struct buf *out, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    always_fn *add = part->named ? find_always(part->text) : NULL;
     struct slice value;
 
-    if (!part->named) {
+    if (!part->named)
         buf_add_slice(out, part->text);
-        return E_OK;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(always); i++)
-        if (slice_is(part->text, always[i].name)) {
-            always[i].add(v, out);
-            return E_OK;
-        }
-    if (find_value(v->objects, v->n_objects, part->text, &value))
-        add_json(value, out);
+    else if (add != NULL)
+        add(v, out);
+    else if (find_value(v->objects, v->n_objects, part->text, &value))
+        buf_add_slice(out, value_text(value, &arena));
     else if (part->has_fallback)
         buf_add_slice(out, part->fallback);
     else
@@ -283,7 +279,7 @@ static enum err_code collect_needs(struct template_command *c, struct arena *are
         for (size_t k = 0; k < c->args[i].n_parts; k++) {
             const struct template_part *part = &c->args[i].parts[k];
 
-            if (part->named && !part->has_fallback && !is_always(part->text) &&
+            if (part->named && !part->has_fallback && find_always(part->text) == NULL &&
                 !has_need(c, part->text))
                 c->needs[c->n_needs++] = part->text;
         }
@@ -307,13 +303,6 @@ static struct shell_fault read_word(const struct template_text *t, struct shell_
     return fault.where != NULL ? fault : shell_word_end(w, facts);
 }
 
-static enum template_place place_of(const char *where)
-{
-    if (where == rule_in_code)
-        return TEMPLATE_PLACE_CODE;
-    return where == rule_in_remote ? TEMPLATE_PLACE_REMOTE : TEMPLATE_PLACE_OTHER;
-}
-
 /* [timeout, 5, sh, -c, "… {x} …"] would paste a value into a script. */
 static enum err_code check_pasting(const struct template_command *c, struct template_fault *fault,
                                    struct err *err)
@@ -329,7 +318,9 @@ static enum err_code check_pasting(const struct template_command *c, struct temp
             continue;
         fault->arg = i;
         fault->where = found.where;
-        fault->place = place_of(found.where);
+        fault->place = found.where == rule_in_code     ? TEMPLATE_PLACE_CODE
+                       : found.where == rule_in_remote ? TEMPLATE_PLACE_REMOTE
+                                                       : TEMPLATE_PLACE_OTHER;
         return err_set(err, E_INVALID, "the name %s in braces stands in %s",
                        quote_text(&quote, found.name.name), found.where);
     }
@@ -382,33 +373,24 @@ enum err_code template_command_parse(struct slice command, struct arena *arena,
     return code;
 }
 
-static enum err_code too_large(struct slice name, size_t size, struct err *err)
-{
-    struct quote quote;
-
-    return err_set(err, E_INVALID,
-                   "the param %s has %zu bytes, and an argument of a program at most %zu: let the "
-                   "program read it from $WAYBILL_JOB_FILE",
-                   quote_text(&quote, name), size, TEMPLATE_ARG_MAX);
-}
-
-static size_t value_size(struct slice value)
-{
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
-
-    return jtext_type_of(value) == JTEXT_STRING ? jtext_text(value, &arena).size : value.size;
-}
-
 enum err_code template_command_check(const struct template_command *c, const struct slice *objects,
                                      size_t n_objects, struct err *err)
 {
     for (size_t i = 0; i < c->n_needs; i++) {
+        CLEANUP(arena) struct arena arena = ARENA_INIT;
         struct slice value;
+        struct quote quote;
 
         if (!find_value(objects, n_objects, c->needs[i], &value))
             return missing(c->needs[i], err);
-        if (value.size > TEMPLATE_ARG_MAX && value_size(value) > TEMPLATE_ARG_MAX)
-            return too_large(c->needs[i], value_size(value), err);
+        if (value.size <= TEMPLATE_ARG_MAX)
+            continue;
+        value = value_text(value, &arena);
+        if (value.size > TEMPLATE_ARG_MAX)
+            return err_set(err, E_INVALID,
+                           "the param %s has %zu bytes, and an argument of a program at most %zu: "
+                           "let the program read it from $WAYBILL_JOB_FILE",
+                           quote_text(&quote, c->needs[i]), value.size, TEMPLATE_ARG_MAX);
     }
     return E_OK;
 }

@@ -1,7 +1,7 @@
 /*
  * Commands that a value must not reach in every place: the table, and what is known of each.
  *
- * For src/core/template*.c alone.
+ * For src/core/program/template*.c alone.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

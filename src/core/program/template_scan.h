@@ -1,7 +1,7 @@
 /*
  * Braces: what stands at one of them, in any text with names in it.
  *
- * For src/core/template*.c alone.
+ * For src/core/program/template*.c alone.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -16,6 +16,9 @@ enum template_brace {
     TEMPLATE_BRACE_ESCAPED, /* {{ */
     TEMPLATE_BRACE_NAME,    /* {name} or {name:-default} */
 };
+
+/* A character of a name, of a param or of a shell's variable. */
+bool template_is_name_char(char c);
 
 /* What is at text[at], a `{`.  For a name *ret_part is it, with texts that end in NUL in the arena,
  * and *ret_size its length in the text.  E_INVALID: a default without an end. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/program/template_rules.h"
+#include "core/program/template_scan.h"
 
 /* ---- words ---- */
 
@@ -19,11 +20,6 @@ static bool is_one_of(const struct shell_word *word, const char *const *texts)
     return *texts != NULL;
 }
 
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /* The length of the variable's name at the beginning, 0 when there is none. */
 static size_t variable_size(const char *text)
 {
@@ -31,7 +27,7 @@ static size_t variable_size(const char *text)
 
     if (*text >= '0' && *text <= '9')
         return 0;
-    while (is_name_char(text[size]))
+    while (template_is_name_char(text[size]))
         size++;
     return size;
 }
@@ -394,14 +390,6 @@ static bool ends_within_wrap(struct shell_words *w)
     return false;
 }
 
-static void begin_wrap(struct shell_words *w, const struct shell_rule *rule)
-{
-    w->wrap = rule;
-    w->operands = rule->operands;
-    w->execs = false;
-    w->fed = w->fed || strcmp(rule->word, "xargs") == 0;
-}
-
 /* The command itself, or what may stand before it. */
 static void end_command_word(struct shell_words *w)
 {
@@ -416,7 +404,10 @@ static void end_command_word(struct shell_words *w)
     if (rule->kind == RULE_OPENS)
         return;
     if (rule->kind == RULE_WRAPS || rule->kind == RULE_JOINS) {
-        begin_wrap(w, rule);
+        w->wrap = rule;
+        w->operands = rule->operands;
+        w->execs = false;
+        w->fed = w->fed || strcmp(rule->word, "xargs") == 0;
         return;
     }
     w->rule = rule;
@@ -583,12 +574,6 @@ static bool reads_code(const struct shell_words *w)
     return w->shell_reads_input || (!w->shell_has_file && !w->code_next);
 }
 
-static void next_command(struct shell_words *w)
-{
-    *w = (struct shell_words){
-        .cases = w->cases, .in_list = w->in_list, .printed = w->printed, .output = w->output};
-}
-
 static void redirect(struct shell_words *w, struct slice text)
 {
     bool here_string = text.size > 2 && memcmp(text.data, "<<<", 3) == 0;
@@ -599,13 +584,6 @@ static void redirect(struct shell_words *w, struct slice text)
         w->own_input = true;
     if (text.size > 2 && memcmp(text.data, ">&2", 3) == 0)
         w->to_errors = true;
-}
-
-/* 2>file: the digits are no word. */
-static void forget_descriptor(struct shell_words *w)
-{
-    if (w->word.size > 0 && strspn(w->word.text, "0123456789") == w->word.size)
-        w->word = (struct shell_word){.begun = false};
 }
 
 static void end_command(struct shell_words *w, struct shell_facts *facts, char c, bool in_pipe,
@@ -622,8 +600,11 @@ static void end_command(struct shell_words *w, struct shell_facts *facts, char c
         w->printed = w->says;
     if (w->rule != NULL && w->rule->kind == RULE_SUMS)
         w->printed = no_fault;
-    next_command(w);
-    w->piped = in_pipe || goes_on;
+    *w = (struct shell_words){.cases = w->cases,
+                              .in_list = w->in_list,
+                              .piped = in_pipe || goes_on,
+                              .printed = w->printed,
+                              .output = w->output};
     if (w->printed.where != NULL && !w->piped) {
         shell_prints(w, facts, w->printed.name);
         w->printed = no_fault;
@@ -638,8 +619,8 @@ struct shell_fault shell_operator(struct shell_words *w, struct shell_facts *fac
     bool redirects = c == '<' || c == '>';
 
     *ret_reads_code = false;
-    if (redirects)
-        forget_descriptor(w);
+    if (redirects && w->word.size > 0 && strspn(w->word.text, "0123456789") == w->word.size)
+        w->word = (struct shell_word){.begun = false}; /* 2>file: the digits are no word */
     struct shell_fault fault = shell_word_end(w, facts);
 
     if (fault.where != NULL || w->in_list)

@@ -16,7 +16,7 @@
  *
  * A list is read as one such line, with the programs of the table (template_rules.h) alone.
  *
- * For src/core/template*.c alone.
+ * For src/core/program/template*.c alone.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -220,18 +220,10 @@ enum err_code word_read_step(struct word_reading *r)
     return route_steps_parse(r->word->json, 0, r->arena, &steps, &n, r->err);
 }
 
-static enum err_code not_a_level(struct word_reading *r, struct slice given)
-{
-    struct quote quote;
-
-    return err_set(r->err, E_INVALID,
-                   "the number after the name must be an integer from 1 to %" PRId64 ", not %s",
-                   SIGNAL_COUNT_MAX, quote_text(&quote, given));
-}
-
 enum err_code word_read_raise(struct word_reading *r)
 {
     struct word *w = r->word;
+    struct quote quote;
 
     w->count = 1;
     if (take_name(r, &w->name) != E_OK || dest_name_check("signal", w->name, r->err) != E_OK)
@@ -243,7 +235,9 @@ enum err_code word_read_raise(struct word_reading *r)
         return E_OK;
     if (memchr(given.data, '.', given.size) != NULL || !take_number(&at, &w->count) ||
         at.size > 0 || w->count < 1 || w->count > SIGNAL_COUNT_MAX)
-        return not_a_level(r, given);
+        return err_set(r->err, E_INVALID,
+                       "the number after the name must be an integer from 1 to %" PRId64 ", not %s",
+                       SIGNAL_COUNT_MAX, quote_text(&quote, given));
     return E_OK;
 }
 
