@@ -233,15 +233,6 @@ struct mark {
     struct definition_server server;
 };
 
-static struct mark mark_of(const struct definitions *d)
-{
-    struct mark mark = {.refs = d->refs.count, .server = d->server};
-
-    for (size_t i = 0; i < DEFINITION_KINDS; i++)
-        mark.of[i] = d->of[i].count;
-    return mark;
-}
-
 static void forget_since(struct definitions *d, const struct mark *mark)
 {
     struct definition_server grown = d->server;
@@ -260,8 +251,10 @@ enum err_code definitions_add_from(struct definitions *d, const struct definitio
                                    struct slice text, struct err *err)
 {
     struct definition_read r = {.d = d, .source = source, .err = err};
-    struct mark before = mark_of(d);
+    struct mark before = {.refs = d->refs.count, .server = d->server};
 
+    for (size_t i = 0; i < DEFINITION_KINDS; i++)
+        before.of[i] = d->of[i].count;
     r.file = arena_copy(&d->arena, slice_of(source->file));
     if (add_documents(&r, text) == E_OK)
         return E_OK;

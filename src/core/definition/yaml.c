@@ -144,11 +144,6 @@ static enum err_code new_value(struct yaml_read *r, enum yaml_type type, int lin
     return E_OK;
 }
 
-static bool is_container(enum yaml_type type)
-{
-    return type == YAML_T_LIST || type == YAML_T_MAP;
-}
-
 static enum err_code too_deep(struct yaml_read *r, int line)
 {
     return fail_at(r, line, err_set(r->err, E_INVALID, "more than %d levels deep", YAML_DEPTH_MAX));
@@ -193,9 +188,10 @@ static enum err_code add_anchor(struct yaml_read *r, const yaml_char_t *name,
 static enum err_code copy_value(struct yaml_read *r, const struct yaml_value *from, int depth,
                                 struct yaml_value **ret_value)
 {
+    bool nests = from->type == YAML_T_LIST || from->type == YAML_T_MAP;
     struct yaml_value *v;
 
-    if (depth == YAML_DEPTH_MAX && is_container(from->type))
+    if (depth == YAML_DEPTH_MAX && nests)
         return too_deep(r, from->line);
     if (new_value(r, from->type, from->line, &v) != E_OK)
         return r->err->code;

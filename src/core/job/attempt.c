@@ -43,12 +43,6 @@ static enum job_event fail(struct job *j, const struct attempt_end *end,
     return JOB_EV_FAIL;
 }
 
-static enum job_event lose(struct job *j)
-{
-    j->cause = JOB_CAUSE_LOST;
-    return j->lost > RETRY_LOST_MAX ? JOB_EV_FAIL : JOB_EV_LOSE;
-}
-
 static enum job_event decide(struct job *j, const struct attempt_end *end,
                              const struct retry_policy *policy, struct rng *rng)
 {
@@ -68,7 +62,9 @@ static enum job_event decide(struct job *j, const struct attempt_end *end,
     case JOB_OUT_RETURNED: return JOB_EV_RETURN;
     case JOB_OUT_LATER: return later(j, end, 0);
     case JOB_OUT_FAILED: return fail(j, end, policy, rng);
-    case JOB_OUT_LOST: return lose(j);
+    case JOB_OUT_LOST:
+        j->cause = JOB_CAUSE_LOST;
+        return j->lost > RETRY_LOST_MAX ? JOB_EV_FAIL : JOB_EV_LOSE;
     case JOB_OUT_NONE:
     case JOB_OUT_DONE:
     case JOB_OUT_CANCELLED:

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -56,16 +57,6 @@ static void judge_signal(struct verdict *v, const struct verdict_facts *f)
         say(v, ONLY_SIGNAL "%d", signal);
 }
 
-static void judge_memory(struct verdict *v, const struct verdict_facts *f)
-{
-    fail(v, JOB_CAUSE_MEMORY);
-    if (f->memory > 0)
-        say(v, "killed: it used more than %" PRId64 " KiB of memory (limits.memory)",
-            f->memory >> 10);
-    else
-        say(v, "killed: out of memory");
-}
-
 static void judge_exit(struct verdict *v, const struct verdict_facts *f)
 {
     if (f->resident) {
@@ -85,12 +76,17 @@ static void judge_exit(struct verdict *v, const struct verdict_facts *f)
 
 static void judge_plain(struct verdict *v, const struct verdict_facts *f)
 {
-    if (f->out_of_memory)
-        judge_memory(v, f);
-    else if (f->exited && f->exit < 0)
+    if (f->out_of_memory) {
+        fail(v, JOB_CAUSE_MEMORY);
+        say(v, "killed: out of memory");
+        if (f->memory > 0)
+            say(v, "killed: it used more than %" PRId64 " KiB of memory (limits.memory)",
+                f->memory >> 10);
+    } else if (f->exited && f->exit < 0) {
         judge_signal(v, f);
-    else
+    } else {
         judge_exit(v, f);
+    }
 }
 
 /* ---- with an end word ---- */
@@ -134,14 +130,6 @@ static void judge_end_word(struct verdict *v, const struct verdict_facts *f)
 
 /* ---- we ended it ---- */
 
-static void judge_timeout(struct verdict *v, const struct verdict_facts *f)
-{
-    char length[DURATION_TEXT_SIZE];
-
-    fail(v, JOB_CAUSE_TIMEOUT);
-    say(v, "took longer than %s (timeout)", duration_format(f->timeout_us, length));
-}
-
 static void hand_back(struct verdict *v)
 {
     v->outcome = JOB_OUT_RETURNED;
@@ -151,8 +139,13 @@ static void hand_back(struct verdict *v)
 
 static void judge_ended(struct verdict *v, const struct verdict_facts *f)
 {
+    char length[DURATION_TEXT_SIZE];
+
     switch (f->why) {
-    case VERDICT_TIMEOUT: judge_timeout(v, f); break;
+    case VERDICT_TIMEOUT:
+        fail(v, JOB_CAUSE_TIMEOUT);
+        say(v, "took longer than %s (timeout)", duration_format(f->timeout_us, length));
+        break;
     case VERDICT_CANCEL:
         v->outcome = JOB_OUT_CANCELLED;
         v->cause = JOB_CAUSE_CANCELLED;
@@ -203,21 +196,16 @@ void verdict_add_finish(const struct verdict *v, struct buf *b)
     char length[DURATION_TEXT_SIZE];
 
     jtext_put_string(b, "state", slice_of(job_outcome_name(v->outcome)));
-    if (v->exited) {
+    if (v->exited)
         jtext_put_int(b, "exit", v->exit);
-    }
-    if (v->cause != JOB_CAUSE_NONE) {
+    if (v->cause != JOB_CAUSE_NONE)
         jtext_put_string(b, "cause", slice_of(job_cause_name(v->cause)));
-    }
-    if (v->has_text) {
+    if (v->has_text)
         jtext_put_string(b, "text", slice_of(v->text));
-    }
-    if (v->final) {
+    if (v->final)
         jtext_put_bool(b, "final", true);
-    }
-    if (v->delayed) {
+    if (v->delayed)
         jtext_put_string(b, "delay", slice_of(duration_format(v->delay_us, length)));
-    }
 }
 
 /* ---- for people ---- */
@@ -228,19 +216,10 @@ bool verdict_says_only_cause(struct slice text)
            slice_begins(text, SLICE(ONLY_SIGNAL));
 }
 
-/* `signal 9 (KILL)` */
-static void add_signal(struct buf *b, int number)
-{
-    const char *name = sigabbrev_np(number);
-
-    buf_addf(b, "signal %d", number);
-    if (name != NULL)
-        buf_addf(b, " (%s)", name);
-}
-
 void verdict_add_cause(struct buf *b, const char *cause, const int *exit)
 {
     bool is_cause = exit != NULL && strcmp(cause, *exit < 0 ? "signal" : "exit") == 0;
+    const char *name = exit != NULL && *exit < 0 ? sigabbrev_np(-*exit) : NULL;
 
     if (!is_cause)
         buf_add_str(b, cause);
@@ -248,8 +227,7 @@ void verdict_add_cause(struct buf *b, const char *cause, const int *exit)
         return;
     if (!is_cause && *cause != '\0')
         buf_add_str(b, ", ");
-    if (*exit < 0)
-        add_signal(b, -*exit);
-    else
-        buf_addf(b, "exit %d", *exit);
+    buf_addf(b, *exit < 0 ? "signal %d" : "exit %d", abs(*exit));
+    if (name != NULL)
+        buf_addf(b, " (%s)", name); /* signal 9 (KILL) */
 }

@@ -167,21 +167,16 @@ static enum err_code read_size(struct object_read *r, const struct field *f, str
     return E_OK;
 }
 
-/* A whole number or a word without quotes is text in YAML only with them. */
-static enum err_code refuse_text(struct object_read *r, struct slice value)
-{
-    bool nested = jtext_type_of(value) == JTEXT_OBJECT || jtext_type_of(value) == JTEXT_ARRAY;
-    struct quote quote;
-
-    return err_set(r->err, E_INVALID, "must be text, not %s%s", quote_json(&quote, value),
-                   nested ? "" : " (put it in quotes)");
-}
-
 static enum err_code read_text(struct object_read *r, const struct field *f, struct slice value,
                                struct slice *ret_text)
 {
-    if (jtext_type_of(value) != JTEXT_STRING)
-        return refuse_text(r, value);
+    enum jtext_type type = jtext_type_of(value);
+    bool nested = type == JTEXT_OBJECT || type == JTEXT_ARRAY;
+    struct quote quote;
+
+    if (type != JTEXT_STRING) /* in YAML a number or `true` is text only in quotes */
+        return err_set(r->err, E_INVALID, "must be text, not %s%s", quote_json(&quote, value),
+                       nested ? "" : " (put it in quotes)");
     struct slice text = jtext_text(value, r->arena);
 
     if (text.size == 0 && f->min > 0)

@@ -97,11 +97,6 @@ static inline const struct field *find(const struct object *table, struct slice 
     return find_rare(table, key, ret_name);
 }
 
-static bool is_for_people(const struct field *f)
-{
-    return !f->ours && f->type != FIELD_T_UNBUILT && f->type != FIELD_T_IGNORED;
-}
-
 static enum err_code refuse_unknown(struct object_read *r, const struct object *table,
                                     struct slice key)
 {
@@ -110,9 +105,12 @@ static enum err_code refuse_unknown(struct object_read *r, const struct object *
     size_t n_shown;
 
     ASSERT(table->n_fields <= OBJECT_FIELDS_MAX);
-    for (size_t i = 0; i < table->n_fields; i++)
-        if (is_for_people(&table->fields[i]))
-            words[n++] = table->fields[i].name;
+    for (size_t i = 0; i < table->n_fields; i++) {
+        const struct field *f = &table->fields[i];
+
+        if (!f->ours && f->type != FIELD_T_UNBUILT && f->type != FIELD_T_IGNORED)
+            words[n++] = f->name;
+    }
     n_shown = n;
     for (size_t i = 0; i < table->n_fields; i++)
         if (table->fields[i].other != NULL)
@@ -125,13 +123,6 @@ static enum err_code refuse_unknown(struct object_read *r, const struct object *
 
 /* ---- members ---- */
 
-static enum err_code refuse_twin(struct object_read *r, const struct field *f)
-{
-    r->key = NULL;
-    return err_set(r->err, E_INVALID, "'%s' and '%s' mean the same: give one of them", f->name,
-                   f->other);
-}
-
 static enum err_code read_special(struct object_read *r, const struct field *f, struct slice object,
                                   struct slice value)
 {
@@ -141,8 +132,11 @@ static enum err_code read_special(struct object_read *r, const struct field *f, 
         return err_set(r->err, E_INVALID, "%s", f->help == NULL ? "is not built yet" : f->help);
     if (f->ours && !r->stored)
         return err_set(r->err, E_INVALID, "is written by the server alone: %s", f->help);
-    if (f->other != NULL && jtext_find(object, r->key == f->name ? f->other : f->name, &twin))
-        return refuse_twin(r, f);
+    if (f->other != NULL && jtext_find(object, r->key == f->name ? f->other : f->name, &twin)) {
+        r->key = NULL;
+        return err_set(r->err, E_INVALID, "'%s' and '%s' mean the same: give one of them", f->name,
+                       f->other);
+    }
     return field_read(r, f, value);
 }
 

@@ -4,8 +4,9 @@
  * Most jobs have none.  It is made when the job is made, kept as canonical JSON beside what the job
  * carries, and changes only when steps are added:
  *
- *   {"steps":[{"number":1,"name":"extract","queue":"shelf","command":…,"params":{…},"timeout":…,"retry":{…},
- *              "limits":{…},"on_error":"continue","final":true,"on_success":[…],"on_failure":[…]}],
+ *   {"steps":[{"number":1,"name":"extract","queue":"shelf","command":…,"params":{…},
+ *              "timeout":…,"retry":{…},"limits":{…},"on_error":"continue","final":true,
+ *              "on_success":[…],"on_failure":[…]}],
  *    "options":{…},"skip":[3],"on_success":[…],"on_failure":[…],
  *    "after":[{"job":"ID","step":4,"on":"success"},{"signal":"NAME","count":10,"take":true}],
  *    "changed":{"date":7},"parent":"ID","depth":3,"topic":"NAME"}
@@ -60,9 +61,9 @@ struct routing {
     size_t n_skip;
     struct slice on_success, on_failure; /* of the job */
     struct slice after;                  /* canonical JSON array, or empty */
-    struct slice
-        changed; /* JSON object: params that a person has changed, and up to which attempt what steps
-                             had set by that name does not count; or empty */
+    /* JSON object, or empty: params that a person has changed, each with the last attempt whose
+     * `set` of that name no longer counts. */
+    struct slice changed;
     int64_t parent;     /* the job whose end made this one; 0: none */
     int depth;          /* how many causes before it */
     struct slice topic; /* that it was published to, or empty */
