@@ -31,12 +31,13 @@ def test_a_job_without_a_command_waits_for_a_claimer_while_the_worker_runs_the_o
 
 
 def test_a_list_says_of_a_long_command_what_the_job_itself_says(busy):
-    """Options above the bound of a list are not read for it: that is no sign that there are none."""
+    """Options above the bound of a list are not read for it, but the job still has them."""
     client = busy.unix()
     for _ in range(2):  # both slots
         client.post("/v1/jobs", {"queue": "default", "command": ["sleep", "60"]})
     eventually(lambda: len(client.get("/v1/jobs?state=running").json["jobs"]) == 2, "full slots")
-    job_id = client.post("/v1/jobs", {"queue": "default", "command": ["true", "x" * 5000]}).json["id"]
+    job = {"queue": "default", "command": ["true", "x" * 5000]}
+    job_id = client.post("/v1/jobs", job).json["id"]
     shown = client.show(job_id)["reason"]
     listed = next(job for job in client.get("/v1/jobs").json["jobs"] if job["id"] == job_id)
     assert listed["cut"]["options"]["size"] > 4096

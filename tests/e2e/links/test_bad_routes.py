@@ -322,7 +322,8 @@ def test_a_retry_names_a_step_that_is_there(shop, plain):
     path = f"/v1/jobs/{job['id']}/retry"
     for body, words in (({"from": 4}, ["4"]), ({"from": "c"}, ["'c'"]), ({"from": "b"}, ["b"]),
                         ({"from": 0}, ["from"]), ({"from": ""}, ["from"]), ({"from": []}, ["from"]),
-                        ({"form": 1}, ["from"]), ({"set": {}, "params": {"a": 1}}, ["mean the same"])):
+                        ({"form": 1}, ["from"]),
+                        ({"set": {}, "params": {"a": 1}}, ["mean the same"])):
         error = shop.admin.refused(422, "invalid", "POST", path, body)
         assert all(word in error["message"] for word in words), (body, error)
     plain_job = shop.run(plain)

@@ -80,7 +80,8 @@ static void mistakes_in_joins_are_told_with_their_line(void **state)
     } cases[] = {
         {"joins:\n  - a\n", "q.yaml:2: joins: must be a map of names and definitions"},
         {"joins:\n  a:\n",
-         "q.yaml:2: join 'a': a join must be an object like {count: 10, then: [summary]}, not null"},
+         "q.yaml:2: join 'a': a join must be an object like {count: 10, then: [summary]}, "
+         "not null"},
         {"joins:\n  a:\n    cuont: 3\n",
          "q.yaml:3: join 'a': unknown key 'cuont', did you mean 'count'?"},
         {"joins:\n  a:\n    then: b\n",
