@@ -22,6 +22,7 @@
 #include "core/job/job.h"
 #include "core/queue/def.h"
 #include "core/route/routing.h"
+#include "core/submit/item.h"
 #include "store/jobs/logs.h"
 
 enum {
@@ -38,33 +39,6 @@ enum {
 #define WAIT_MAX_US (60 * INT64_C(1000000))
 
 /* ---- submit ---- */
-
-struct submit_item {
-    struct slice queue;
-    struct slice params;  /* JSON object; empty: {} */
-    struct slice body;    /* data NULL: none */
-    struct slice labels;  /* JSON object or empty */
-    struct slice options; /* canonical JSON object of retry, timeout, command; or empty */
-    struct slice key;     /* empty: none */
-    uint64_t
-        content; /* hash over the job as it was sent: the same key with another is a conflict */
-    int priority;
-    int64_t delay_us;     /* from the commit on; 0 */
-    int64_t due_at;       /* 0: none; not together with delay_us */
-    struct err parse_err; /* SUBMIT_LINES: the line was not a job */
-
-    /* Of jobs with a route: `queue` and `options` are those of the step it begins with. */
-    const struct routing *routing;       /* without `after`; NULL: none */
-    int step;                            /* number of the step; 0: no route */
-    struct slice step_params;            /* of that step: JSON object or empty */
-    const struct route_status *progress; /* the record it is handed in with */
-    size_t n_progress;
-    const struct after_cond *after;
-    size_t n_after;
-    struct slice ref;   /* what others of the same array call it; or empty */
-    struct slice topic; /* emits: published to it instead of being put into a queue; or empty */
-    bool redo;          /* a known key whose job has ended: it is run again from its first step */
-};
 
 enum submit_mode {
     SUBMIT_ONE,   /* {"id"} */

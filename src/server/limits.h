@@ -1,5 +1,6 @@
 /*
- * Limits on everything that comes from outside.  All such numbers are here.
+ * Limits on everything that comes from outside.  All such numbers are here, but those of a single
+ * job, which workers know as well (core/submit).
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -73,17 +74,9 @@ enum {
 /* A body that was larger than this gives its memory back to the system at once. */
 #define BODY_TRIM ((size_t)4 << 20)
 
-/* Total size of all jobs of one request. */
-enum { REQUEST_STEPS_MAX = 200000, REQUEST_CONDITIONS_MAX = 200000 };
-#define REQUEST_ROUTINGS_MAX ((size_t)32 << 20)
-
 /* ---- fields ---- */
 
 enum {
-    LABELS_MAX = 64,
-    LABEL_BYTES_MAX = 1024,
-    KEY_BYTES_MAX = 512,
-    REF_BYTES_MAX = 200,
     RAISES_MAX = 1000, /* signals that one finish raises */
     CURSOR_BYTES_MAX = 64 << 10,
     TEXT_BYTES_MAX = 16 << 10, /* a status line */
@@ -94,8 +87,7 @@ enum {
     LEASE_TOLD_MAX = 200,      /* longer than any lease that was ever granted */
     WORKER_NAME_MAX = 200,
     BROKEN_BYTES_MAX = 2000, /* why a worker cannot start a queue's program */
-    COMMAND_ARGS_MAX = 4096,
-    LOG_TIMES_MAX = 4096, /* with one piece of a log */
+    LOG_TIMES_MAX = 4096,    /* with one piece of a log */
     LIST_LIMIT = 50,
     LIST_LIMIT_MAX = 1000,
     QUEUE_LOG_LIMIT = 100,

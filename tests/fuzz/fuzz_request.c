@@ -207,7 +207,7 @@ static void check_job(const struct submit_item *item)
 static void run_submit(struct slice input, enum right right)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct submit_source source = {.right = right};
+    struct submit_source source = {.no_commands = no_commands(right)};
     struct submit submit;
     struct err err = ERR_INIT;
 
@@ -288,7 +288,7 @@ static void check_exchange(const struct exchange *x)
 static void run_exchange(struct slice input)
 {
     const struct siphash_key key = {{1, 2}};
-    const struct submit_source source = {.right = RIGHT_USER, .leases = &key};
+    const struct submit_source source = {.no_commands = COMMANDS_REFUSED, .leases = &key};
 
     for (int kind = EXCHANGE_CLAIM; kind <= EXCHANGE_TOUCH; kind++) {
         CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -306,7 +306,7 @@ static void run_emit(struct slice input)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct siphash_key key = {{1, 2}};
-    struct submit_source source = {.right = RIGHT_USER, .leases = &key};
+    struct submit_source source = {.no_commands = COMMANDS_REFUSED, .leases = &key};
     struct emit x;
     struct err err = ERR_INIT;
 

@@ -28,7 +28,8 @@ static void answer_exchange(struct request *r)
 
 static enum err_code worker_exchange(struct request *r, struct err *err)
 {
-    struct submit_source source = {.right = r->right, .leases = &r->server->lease_key};
+    struct submit_source source = {.no_commands = no_commands(r->right),
+                                   .leases = &r->server->lease_key};
     struct op *op = request_op(r, OP_EXCHANGE);
     enum exchange_kind kind = (enum exchange_kind)r->route->what;
 
@@ -41,7 +42,8 @@ static enum err_code worker_exchange(struct request *r, struct err *err)
 
 static enum err_code worker_emit(struct request *r, struct err *err)
 {
-    struct submit_source source = {.right = r->right, .leases = &r->server->lease_key};
+    struct submit_source source = {.no_commands = no_commands(r->right),
+                                   .leases = &r->server->lease_key};
     struct op *op = request_op(r, OP_EMIT);
 
     if (parse_emit(buf_slice(&r->body), &source, &op->arena, &op->emit, err) != E_OK)

@@ -33,7 +33,8 @@ static void free_state(struct request *r)
 
 static enum err_code jobs_create(struct request *r, struct err *err)
 {
-    struct submit_source source = {.right = r->right, .key = r->headers.idempotency_key};
+    struct submit_source source = {.no_commands = no_commands(r->right),
+                                   .key = r->headers.idempotency_key};
     int64_t wait_us;
 
     if (r->lines)

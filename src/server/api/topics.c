@@ -6,10 +6,10 @@
 #include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/route/dest.h"
+#include "core/submit/content_hash.h"
+#include "core/submit/job.h"
 #include "server/api/api.h"
 #include "server/limits.h"
-#include "server/parse/content_hash.h"
-#include "server/parse/job.h"
 #include "server/request/request.h"
 #include "server/request/triggers.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/jtext/jtext.h"
 #include "core/job/lease.h"
+#include "core/submit/routing.h"
 #include "server/limits.h"
-#include "server/parse/routing.h"
 
 static enum err_code read_jobs(struct object_read *r, const struct field *f, struct slice value)
 {
@@ -58,7 +58,7 @@ enum err_code parse_emit(struct slice text, const struct submit_source *source, 
 {
     struct routing_sum sum = {.steps = 0};
     struct submit_source own = {
-        .right = source->right, .key = source->key, .emitted = true, .sum = &sum};
+        .no_commands = source->no_commands, .key = source->key, .emitted = true, .sum = &sum};
     struct emit x = {0};
     struct object_read r = {.to = &x, .arena = arena, .err = err, .with = &own};
     struct slice value;

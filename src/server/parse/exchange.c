@@ -3,9 +3,9 @@
 
 #include "base/jtext/jtext.h"
 #include "core/object/quote.h"
+#include "core/submit/routing.h"
 #include "server/limits.h"
 #include "server/parse/items.h"
-#include "server/parse/routing.h"
 #include "server/parse/submit.h"
 
 static enum err_code read_finish(struct object_read *r, const struct field *f, struct slice value)
@@ -279,7 +279,7 @@ enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
 {
     struct routing_sum sum = {.steps = 0};
     struct submit_source own = {
-        .right = source->right, .leases = source->leases, .emitted = true, .sum = &sum};
+        .no_commands = source->no_commands, .leases = source->leases, .emitted = true, .sum = &sum};
     struct exchange x = {.parts = requests[kind].parts, .max = -1, .lease_us = LEASE_DEFAULT_US};
     struct object_read r = {.to = &x, .arena = arena, .err = err, .with = &own};
     struct slice value;

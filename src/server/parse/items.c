@@ -6,9 +6,9 @@
 #include "base/jtext/jtext.h"
 #include "core/job/lease.h"
 #include "core/object/quote.h"
+#include "core/submit/routing.h"
 #include "server/limits.h"
 #include "server/parse/log.h"
-#include "server/parse/routing.h"
 #include "server/parse/submit.h"
 
 /* ---- finish ---- */
@@ -63,6 +63,8 @@ static enum err_code read_raises(struct object_read *r, const struct field *f, s
 static enum err_code read_steps(struct object_read *r, const struct field *f, struct slice value)
 {
     struct finish_item *item = r->to;
+    struct route_step *steps;
+    size_t n;
 
     (void)f;
     if (jtext_type_of(value) != JTEXT_ARRAY)
@@ -70,7 +72,7 @@ static enum err_code read_steps(struct object_read *r, const struct field *f, st
     if (jtext_count_items(value) == 0)
         return E_OK;
     item->steps = value;
-    if (parse_added_steps(value, r->with, r->arena, r->err) == E_OK)
+    if (parse_added_steps(value, r->with, r->arena, &steps, &n, r->err) == E_OK)
         return E_OK;
     r->key = NULL; /* the message has it */
     return r->err->code;

@@ -7,8 +7,8 @@
 #include "base/text/nearest.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
+#include "core/submit/job.h"
 #include "server/limits.h"
-#include "server/parse/job.h"
 #include "server/request/request.h"
 
 /* ---- states ---- */

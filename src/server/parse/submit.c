@@ -4,8 +4,8 @@
 #include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
 #include "core/object/quote.h"
+#include "core/submit/routing.h"
 #include "server/limits.h"
-#include "server/parse/routing.h"
 
 /* ---- the key of the request ---- */
 

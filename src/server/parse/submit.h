@@ -10,8 +10,18 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/submit/job.h"
 #include "engine/op.h"
-#include "server/parse/job.h"
+#include "server/request/auth.h"
+
+#define COMMANDS_REFUSED                                                                      \
+    "a job that brings its own command is for the administrator: use the Unix socket in the " \
+    "data directory, or send the token (Authorization: Bearer TOKEN)"
+
+static inline const char *no_commands(enum right right)
+{
+    return right == RIGHT_ADMIN ? NULL : COMMANDS_REFUSED;
+}
 
 /* An object or an array of objects: fills mode, items and n_items. `text` is the whole body.
  * E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE, E_FORBIDDEN for a job, with `item` in

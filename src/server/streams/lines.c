@@ -117,7 +117,7 @@ static bool is_blank(struct slice line)
 static size_t take_lines(struct request *r, struct lines *l, struct slice window, bool is_last,
                          struct submit_item *items, size_t *ret_count)
 {
-    const struct submit_source source = {.right = r->right};
+    const struct submit_source source = {.no_commands = no_commands(r->right)};
     struct op *op = &r->change.op;
     struct slice line;
     size_t used = 0;

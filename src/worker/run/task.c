@@ -346,10 +346,11 @@ void task_refused(struct task *t, const struct err *why)
 
 /* ---- emits ---- */
 
+/* E_CONFLICT: the key of a job is known with another content. */
 static bool is_final_refusal(enum err_code code)
 {
     return code == E_INVALID || code == E_BAD_REQUEST || code == E_TOO_LARGE ||
-           code == E_QUEUE_DOWN || code == E_FORBIDDEN;
+           code == E_QUEUE_DOWN || code == E_FORBIDDEN || code == E_CONFLICT;
 }
 
 static void on_emitted(void *ctx, const struct async_reply *reply)

@@ -52,7 +52,7 @@ def test_nor_in_the_steps_of_what_it_emits(shop, word):
     line = f"{word} " + json.dumps({"steps": [{"queue": "default", "command": ["true"]}]})
     job = emitting(shop, [line])
     assert job["state"] == "failed" and job["cause"] == "protocol", job
-    assert b"steps[0]: command" in shop.log(job)
+    assert b"steps[0].command" in shop.log(job)
 
 
 @needs_root
@@ -61,7 +61,7 @@ def test_nor_as_a_step_of_its_own_route(shop):
                        limits={"user": "nobody"})
     job = shop.ended(shop.admin.ok("POST", "/v1/jobs", {"steps": [{"queue": queue}]})["id"])
     assert job["state"] == "failed" and "may_emit" in job["text"], job
-    assert b"fail step: steps[0]: command" in shop.log(job)
+    assert b"fail step: steps[0].command" in shop.log(job)
 
 
 @needs_root

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/siphash.h"
 #include "core/job/lease.h"
+#include "core/submit/content_hash.h"
 #include "server/limits.h"
-#include "server/parse/content_hash.h"
 #include "server/parse/exchange.h"
 #include "server/parse/job_filter.h"
 #include "server/parse/submit.h"
@@ -16,8 +16,8 @@
 #define LEASE "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC" /* of ID, by lease_key */
 
 static const struct siphash_key lease_key = {{1, 2}};
-static const struct submit_source user = {.right = RIGHT_USER, .leases = &lease_key};
-static const struct submit_source admin = {.right = RIGHT_ADMIN, .leases = &lease_key};
+static const struct submit_source user = {.no_commands = COMMANDS_REFUSED, .leases = &lease_key};
+static const struct submit_source admin = {.leases = &lease_key};
 
 /* What must be refused, with which code, and a part of the message that helps. */
 struct bad {
@@ -277,7 +277,7 @@ static void labels_are_bounded(void **state)
 static void the_key_of_the_request_is_the_jobs(void **state)
 {
     (void)state;
-    struct submit_source source = {.right = RIGHT_USER, .key = SLICE("abc")};
+    struct submit_source source = {.no_commands = COMMANDS_REFUSED, .key = SLICE("abc")};
     struct submit one = submitted("{\"queue\":\"q\"}", &source);
     struct submit two = submitted("[{\"queue\":\"q\"},{\"queue\":\"r\"}]", &source);
     struct submit same = submitted("{\"queue\":\"q\",\"key\":\"abc\"}", &source);
@@ -293,8 +293,8 @@ static void the_key_of_the_request_is_the_jobs(void **state)
 static void two_different_keys_are_refused(void **state)
 {
     (void)state;
-    struct submit_source source = {.right = RIGHT_USER, .key = SLICE("abc")};
-    struct submit_source empty = {.right = RIGHT_USER, .key = SLICE("")};
+    struct submit_source source = {.no_commands = COMMANDS_REFUSED, .key = SLICE("abc")};
+    struct submit_source empty = {.no_commands = COMMANDS_REFUSED, .key = SLICE("")};
     struct submit submit;
     struct err err = ERR_INIT;
 

@@ -13,8 +13,8 @@
 #define HELD "\"id\":\"" ID "\",\"lease\":\"" LEASE "\""
 
 static const struct siphash_key lease_key = {{1, 2}};
-static const struct submit_source user = {.right = RIGHT_USER, .leases = &lease_key};
-static const struct submit_source admin = {.right = RIGHT_ADMIN, .leases = &lease_key};
+static const struct submit_source user = {.no_commands = COMMANDS_REFUSED, .leases = &lease_key};
+static const struct submit_source admin = {.leases = &lease_key};
 
 static struct arena arena;
 

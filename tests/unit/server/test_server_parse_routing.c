@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/siphash.h"
-#include "server/parse/content_hash.h"
+#include "core/submit/content_hash.h"
 #include "server/parse/exchange.h"
 #include "server/parse/submit.h"
 #include "testing.h"
@@ -11,8 +11,8 @@
 #define LEASE "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC" /* of ID, by lease_key */
 
 static const struct siphash_key lease_key = {{1, 2}};
-static const struct submit_source user = {.right = RIGHT_USER, .leases = &lease_key};
-static const struct submit_source admin = {.right = RIGHT_ADMIN, .leases = &lease_key};
+static const struct submit_source user = {.no_commands = COMMANDS_REFUSED, .leases = &lease_key};
+static const struct submit_source admin = {.leases = &lease_key};
 
 static struct arena arena;
 

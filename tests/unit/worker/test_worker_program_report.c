@@ -256,12 +256,12 @@ static void a_job_must_name_a_queue_that_is_there(void **state)
 
     assert_string_equal(say(d, "emit {\"queue\":\"fetsh\"}"),
                         "fail emit: there is no queue 'fetsh', did you mean 'fetch'?\n");
-    assert_string_equal(say(d, "emit! {}"), "fail emit!: a job needs a 'queue', a 'topic' or "
-                                            "'steps'\n");
+    assert_string_equal(say(d, "emit! {}"), "fail emit!: a job needs a 'queue', 'steps' or a "
+                                            "'topic'\n");
     assert_string_equal(buf_text(&d->notices),
-                        "emit!: a job needs a 'queue', a 'topic' or 'steps'\n");
+                        "emit!: a job needs a 'queue', 'steps' or a 'topic'\n");
     assert_string_equal(say(d, "emit {\"queue\":7}"),
-                        "fail emit: 'queue' must be the name of a queue\n");
+                        "fail emit: queue: must be text, not 7 (put it in quotes)\n");
     assert_string_equal(finish(d), "");
 }
 
@@ -275,13 +275,46 @@ static void a_job_may_go_to_a_topic_or_along_steps(void **state)
                                    "{\"steps\":[{\"name\":\"a\",\"queue\":\"fetch\"}]}]");
     assert_string_equal(say(d, "emit {\"topic\":\"crewl\"}"), "fail emit: nobody is subscribed\n");
     assert_string_equal(say(d, "emit! {\"topic\":7}"),
-                        "fail emit!: a job needs a 'queue', a 'topic' or "
-                        "'steps'\n");
+                        "fail emit!: topic: must be text, not 7 (put it in quotes)\n");
     assert_string_equal(say(d, "emit {\"steps\":[{\"name\":\"fetch\"},{\"name\":\"fetsh\"}]}"),
                         "fail emit: steps[1]: there is no queue 'fetsh', did you mean 'fetch'?\n");
     assert_string_equal(say(d, "emit {\"queue\":\"fetch\",\"steps\":[{\"name\":\"fetch\"}]}"),
-                        "fail emit: a job with steps goes to the queues that they name, it has no "
-                        "'queue'\n");
+                        "fail emit: queue: a job with steps goes to the queues that they name\n");
+}
+
+/* With the words of the server, which would otherwise refuse the finish. */
+static void a_mistake_in_a_job_is_told_with_its_line(void **state)
+{
+    static const char *const mistakes[][2] = {
+        {"\"prams\":{}", "unknown key 'prams', did you mean 'params'?"},
+        {"\"params\":[1]", "params: must be an object, not an array"},
+        {"\"priority\":5000", "priority: must be a whole number from -1000 to 1000, not 5000"},
+        {"\"labels\":{\"a\":1}", "labels: 'a' must be a string"},
+        {"\"retry\":{\"mex\":1}", "retry: unknown key 'mex', did you mean 'max'?"},
+        {"\"after\":5", "after: must be the id of a job, or {job: …} or {signal: …}, not 5"},
+        {"\"on_success\":\"fetsh\"",
+         "on_success[0]: there is no queue 'fetsh', did you mean 'fetch'?"},
+        {"\"on_failure\":[\"fetch\",{\"queue\":\"fetsh\"}]",
+         "on_failure[1]: there is no queue 'fetsh', did you mean 'fetch'?"},
+    };
+    struct desk *d = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(mistakes); i++) {
+        char line[200];
+        char reply[200];
+
+        snprintf(line, sizeof(line), "emit {\"queue\":\"fetch\",%s}", mistakes[i][0]);
+        snprintf(reply, sizeof(reply), "fail emit: %s\n", mistakes[i][1]);
+        assert_string_equal(say(d, line), reply);
+    }
+    assert_string_equal(
+        say(d, "emit {\"steps\":[{\"queue\":\"fetch\",\"on_failure\":\"fetsh\"}]}"),
+        "fail emit: steps[0]: on_failure[0]: there is no queue 'fetsh', did you mean 'fetch'?\n");
+    assert_string_equal(say(d, "emit {\"queue\":\"fetch\",\"on_success\":[{\"topic\":\"new\"}]}"),
+                        "ok\n");
+    assert_null(program_report_fault(d->a));
+    assert_string_equal(finish(d), "\"emit\":[{\"queue\":\"fetch\",\"on_success\":["
+                                   "{\"topic\":\"new\"}]}]");
 }
 
 /* ---- step and raise ---- */
@@ -670,10 +703,10 @@ static void a_command_is_refused_and_the_attempt_fails(void **state)
         {"emit {\"queue\":\"fetch\",\"command\":[\"id\"]}", "fail emit: " FORBIDDEN},
         {"emit! {\"queue\":\"fetch\",\"command\":\"id\"}", "fail emit!: " FORBIDDEN},
         {"emit {\"steps\":[{\"queue\":\"fetch\"},{\"queue\":\"fetch\",\"command\":\"id\"}]}",
-         "fail emit: steps[1]: " FORBIDDEN},
+         "fail emit: steps[1]." FORBIDDEN},
         {"emit! {\"steps\":[{\"queue\":\"fetch\",\"command line\":\"id\"}]}",
-         "fail emit!: steps[0]: " FORBIDDEN},
-        {"step {\"queue\":\"fetch\",\"command\":\"id\"}", "fail step: steps[0]: " FORBIDDEN},
+         "fail emit!: steps[0]." FORBIDDEN},
+        {"step {\"queue\":\"fetch\",\"command\":\"id\"}", "fail step: steps[0]." FORBIDDEN},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -790,6 +823,7 @@ int main(void)
         T(emits_go_with_the_finish),
         T(a_job_must_name_a_queue_that_is_there),
         T(a_job_may_go_to_a_topic_or_along_steps),
+        T(a_mistake_in_a_job_is_told_with_its_line),
         R(steps_and_signals_go_with_the_finish),
         R(an_attempt_that_fails_adds_no_steps_and_raises_nothing),
         T(a_step_needs_a_route_and_a_queue_that_is_there),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/parse/content_hash.h"
+#include "core/submit/content_hash.h"
 
 #include "base/jtext/jtext.h"
 

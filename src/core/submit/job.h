@@ -1,7 +1,9 @@
 /*
  * One job as it is handed in: its fields, checked one by one and against each other.
  *
- * For submit.c; see there.  Pure.
+ * The text is walked in place: params, labels and the rest stay slices of it.  Read by the server
+ * when a job arrives, and by a worker when a program emits one, so that the program is told its
+ * mistake.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -12,15 +14,21 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "core/object/object.h"
-#include "engine/op.h"
-#include "server/request/auth.h"
+#include "core/submit/item.h"
+
+enum {
+    LABELS_MAX = 64,
+    LABEL_BYTES_MAX = 1024,
+    KEY_BYTES_MAX = 512,
+    REF_BYTES_MAX = 200,
+};
 
 struct routing_sum;
 struct siphash_key;
 
 /* What holds for all jobs of a request. */
 struct submit_source {
-    enum right right;                 /* own commands are for RIGHT_ADMIN */
+    const char *no_commands;          /* why jobs may not bring commands; NULL: they may */
     struct slice key;                 /* Idempotency-Key; data NULL: none */
     bool emitted;                     /* by a running job: they may be published instead */
     const struct siphash_key *leases; /* what proves them; not where none are told */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/parse/routing.h"
+#include "core/submit/routing.h"
 
-#include "server/limits.h"
-
-enum err_code own_command_forbidden(struct err *err)
-{
-    return err_set(err, E_FORBIDDEN,
-                   "a job that brings its own command is for the administrator: use the Unix "
-                   "socket in the data directory, or send the token (Authorization: Bearer TOKEN)");
-}
+/* Of all jobs of one request. */
+enum { REQUEST_STEPS_MAX = 200000, REQUEST_CONDITIONS_MAX = 200000 };
+#define REQUEST_ROUTINGS_MAX ((size_t)32 << 20)
 
 static enum err_code add_up(struct routing_sum *sum, struct routing_sum more, struct err *err)
 {
@@ -35,14 +30,12 @@ static enum err_code add_up(struct routing_sum *sum, struct routing_sum more, st
 
 /* ---- the route ---- */
 
-static enum err_code check_commands(const struct route_step *steps, size_t n, enum right right,
-                                    struct err *err)
+static enum err_code check_commands(const struct route_step *steps, size_t n,
+                                    const char *no_commands, struct err *err)
 {
-    for (size_t i = 0; i < n && right != RIGHT_ADMIN; i++)
-        if (steps[i].command.size > 0) {
-            (void)own_command_forbidden(err);
-            return err_wrap(err, "steps[%zu].command", i);
-        }
+    for (size_t i = 0; i < n && no_commands != NULL; i++)
+        if (steps[i].command.size > 0)
+            return err_set(err, E_FORBIDDEN, "steps[%zu].command: %s", i, no_commands);
     return E_OK;
 }
 
@@ -75,7 +68,7 @@ static enum err_code begin_route(struct routing *routing, struct arena *arena,
     return E_OK;
 }
 
-static enum err_code read_route(const struct routing_values *values, enum right right,
+static enum err_code read_route(const struct routing_values *values, const char *no_commands,
                                 struct arena *arena, struct routing *routing,
                                 struct submit_item *item, struct err *err)
 {
@@ -86,7 +79,7 @@ static enum err_code read_route(const struct routing_values *values, enum right 
     routing->options = item->options;
     if (route_steps_parse(values->steps, 0, arena, &routing->steps, &routing->n_steps, err) !=
             E_OK ||
-        check_commands(routing->steps, routing->n_steps, right, err) != E_OK ||
+        check_commands(routing->steps, routing->n_steps, no_commands, err) != E_OK ||
         read_progress(values->progress, arena, routing, item, err) != E_OK)
         return err->code;
     return begin_route(routing, arena, item, err);
@@ -101,7 +94,7 @@ enum err_code parse_routing(const struct routing_values *values, const struct su
     struct after_cond *conds = NULL;
 
     routing->parent = values->parent;
-    if (read_route(values, source->right, arena, routing, item, err) != E_OK)
+    if (read_route(values, source->no_commands, arena, routing, item, err) != E_OK)
         return err->code;
     if (values->on_success.size > 0 && dest_list_canonical(values->on_success, "on_success", arena,
                                                            &routing->on_success, err) != E_OK)
@@ -124,14 +117,11 @@ enum err_code parse_routing(const struct routing_values *values, const struct su
 }
 
 enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
-                                struct arena *arena, struct err *err)
+                                struct arena *arena, struct route_step **ret_steps, size_t *ret_n,
+                                struct err *err)
 {
-    struct route_step *items = NULL;
-    size_t n = 0;
-
-    if (route_steps_parse(steps, 0, arena, &items, &n, err) != E_OK)
+    if (route_steps_parse(steps, 0, arena, ret_steps, ret_n, err) != E_OK ||
+        check_commands(*ret_steps, *ret_n, source->no_commands, err) != E_OK)
         return err->code;
-    if (check_commands(items, n, source->right, err) != E_OK)
-        return err->code;
-    return add_up(source->sum, (struct routing_sum){.steps = n, .bytes = steps.size}, err);
+    return add_up(source->sum, (struct routing_sum){.steps = *ret_n, .bytes = steps.size}, err);
 }

@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/slice.h"
-#include "engine/op.h"
-#include "server/parse/job.h"
+#include "core/route/routing.h"
+#include "core/submit/job.h"
 
 /* As they came; empty: not given. */
 struct routing_values {
@@ -44,11 +44,7 @@ MUST_CHECK enum err_code parse_routing(const struct routing_values *values,
                                        const struct submit_source *source, struct arena *arena,
                                        struct submit_item *item, struct err *err);
 
-/*
- * Steps that a running job adds to its route: only checked. E_INVALID, E_FORBIDDEN, E_TOO_LARGE.
- */
+/* Steps that a running job adds to its route.  E_INVALID, E_FORBIDDEN, E_TOO_LARGE. */
 MUST_CHECK enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
-                                           struct arena *arena, struct err *err);
-
-/* E_FORBIDDEN: own commands are for the administrator. */
-enum err_code own_command_forbidden(struct err *err);
+                                           struct arena *arena, struct route_step **ret_steps,
+                                           size_t *ret_n, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/parse/job.h"
+#include "core/submit/job.h"
 
 #include "base/id.h"
 #include "base/jtext/jtext.h"
@@ -8,9 +8,10 @@
 #include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
-#include "server/limits.h"
-#include "server/parse/content_hash.h"
-#include "server/parse/routing.h"
+#include "core/submit/content_hash.h"
+#include "core/submit/routing.h"
+
+enum { COMMAND_ARGS_MAX = 4096 };
 
 struct job_values {
     struct submit_item item;
@@ -22,11 +23,11 @@ struct job_values {
 
 /* ---- the fields of a job ---- */
 
-static enum err_code check_admin(struct object_read *r)
+static enum err_code check_right(struct object_read *r)
 {
-    const struct submit_source *source = r->with;
+    const char *no_commands = ((const struct submit_source *)r->with)->no_commands;
 
-    return source->right == RIGHT_ADMIN ? E_OK : own_command_forbidden(r->err);
+    return no_commands == NULL ? E_OK : err_set(r->err, E_FORBIDDEN, "%s", no_commands);
 }
 
 enum err_code labels_read(struct object_read *r, const struct field *f, struct slice value)
@@ -95,7 +96,7 @@ static enum err_code read_command(struct object_read *r, const struct field *f, 
 
     (void)f;
     ((struct job_values *)r->to)->command = value;
-    if (check_admin(r) != E_OK)
+    if (check_right(r) != E_OK)
         return r->err->code;
     if (jtext_type_of(value) == JTEXT_STRING)
         return value.size > 2 ? E_OK : err_set(r->err, E_INVALID, "must not be empty");
@@ -112,7 +113,7 @@ static enum err_code read_command(struct object_read *r, const struct field *f, 
 static enum err_code read_of_command(struct object_read *r, const struct field *f,
                                      struct slice value)
 {
-    if (check_admin(r) != E_OK)
+    if (check_right(r) != E_OK)
         return r->err->code;
     return queue_def_value(r, f->name, value, (struct slice *)(void *)((char *)r->to + f->offset));
 }

@@ -1,0 +1,44 @@
+/*
+ * A job as it is handed in, after it was read: slices point into the text it came as, or into the
+ * arena of its reader.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct after_cond;
+struct route_status;
+struct routing;
+
+struct submit_item {
+    struct slice queue;
+    struct slice params;  /* JSON object; empty: {} */
+    struct slice body;    /* data NULL: none */
+    struct slice labels;  /* JSON object or empty */
+    struct slice options; /* canonical JSON object of retry, timeout, command; or empty */
+    struct slice key;     /* empty: none */
+    uint64_t content;     /* hash over the job as it was sent: the same key with another is a
+                             conflict */
+    int priority;
+    int64_t delay_us;     /* from the commit on; 0 */
+    int64_t due_at;       /* 0: none; not together with delay_us */
+    struct err parse_err; /* SUBMIT_LINES: the line was not a job */
+
+    /* Of jobs with a route: `queue` and `options` are those of the step it begins with. */
+    const struct routing *routing;       /* without `after`; NULL: none */
+    int step;                            /* number of the step; 0: no route */
+    struct slice step_params;            /* of that step: JSON object or empty */
+    const struct route_status *progress; /* the record it is handed in with */
+    size_t n_progress;
+    const struct after_cond *after;
+    size_t n_after;
+    struct slice ref;   /* what others of the same array call it; or empty */
+    struct slice topic; /* emits: published to it instead of being put into a queue; or empty */
+    bool redo;          /* a known key whose job has ended: it is run again from its first step */
+};
