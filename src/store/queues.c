@@ -48,14 +48,13 @@ enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void 
 enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int64_t *ret_id,
                               struct err *err)
 {
-    int64_t last = 0;
+    int64_t id = 0;
 
-    if (store_meta_get(s, META_QUEUES, &last, err) != E_OK ||
-        store_meta_set(s, META_QUEUES, last + 1, err) != E_OK ||
-        db_do(s->db, SQL_QUEUE_ADD, err, db_i(last + 1), db_t(q->name), db_i(q->state),
+    if (db_number(s->db, SQL_META_NEXT, &id, err, db_t(SLICE(META_QUEUES))) != E_OK ||
+        db_do(s->db, SQL_QUEUE_ADD, err, db_i(id), db_t(q->name), db_i(q->state),
               db_t(q->definition), db_i(q->changed_at)) != E_OK)
         return err->code;
-    *ret_id = last + 1;
+    *ret_id = id;
     return E_OK;
 }
 
@@ -110,16 +109,14 @@ enum err_code store_worker_put(struct store *s, const struct stored_worker *w, s
                                int64_t *ret_id, struct err *err)
 {
     int64_t id = 0;
-    int64_t last = 0;
 
-    if (store_meta_get(s, META_WORKERS, &last, err) != E_OK ||
-        db_number(s->db, SQL_WORKER_PUT, &id, err, db_t(w->name), db_t(w->host), db_i(w->pid),
-                  db_t(w->version), db_t(w->queues), db_i(w->seen_at), db_i(last + 1),
-                  db_i(w->described), db_i(w->slots), db_t(w->broken), db_t(w->instance),
-                  db_t(w->boot), db_i(w->since_at), db_i(w->lease_us), db_t(known)) != E_OK)
+    if (db_number(s->db, SQL_WORKER_NUMBER, &id, err, db_t(w->name)) != E_OK ||
+        (id == 0 && db_number(s->db, SQL_META_NEXT, &id, err, db_t(SLICE(META_WORKERS))) != E_OK))
         return err->code;
-    *ret_id = id;
-    return id > last ? store_meta_set(s, META_WORKERS, id, err) : E_OK;
+    return db_number(s->db, SQL_WORKER_PUT, ret_id, err, db_t(w->name), db_t(w->host), db_i(w->pid),
+                     db_t(w->version), db_t(w->queues), db_i(w->seen_at), db_i(id),
+                     db_i(w->described), db_i(w->slots), db_t(w->broken), db_t(w->instance),
+                     db_t(w->boot), db_i(w->since_at), db_i(w->lease_us), db_t(known));
 }
 
 enum err_code store_worker_remove(struct store *s, const struct stored_worker *w, struct err *err)

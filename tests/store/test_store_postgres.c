@@ -14,6 +14,7 @@
 #include "store/internal.h"
 #include "store/jobs/claims.h"
 #include "store/meta.h"
+#include "store/queues.h"
 #include "store/shared.h"
 #include "store_fixture.h"
 
@@ -365,6 +366,43 @@ static void of_two_that_wait_for_each_other_one_gives_way(void **state)
         store_close(lockers[i].store);
     }
     assert_int_equal(given_way, 1);
+}
+
+static enum err_code add_worker(struct store *s, const char *name, int64_t *ret_id)
+{
+    struct stored_worker w = {.name = slice_of(name), .queues = SLICE("{}")};
+    struct err why = ERR_INIT;
+
+    return store_worker_put(s, &w, w.instance, ret_id, &why);
+}
+
+/* `wants` becomes the worker's number. */
+static void *add_other_worker(void *ctx)
+{
+    struct locker *l = ctx;
+
+    l->code = add_worker(l->store, "other", &l->wants);
+    return NULL;
+}
+
+static void two_servers_that_add_workers_do_not_collide(void **state)
+{
+    struct locker l = {.store = fixture_open(STORE_WRITE)};
+    int64_t id = 0;
+
+    (void)state;
+    begin();
+    assert_int_equal(add_worker(fx.store, "box", &id), E_OK);
+    ok(store_begin(l.store, &err));
+    assert_int_equal(pthread_create(&l.thread, NULL, add_other_worker, &l), 0);
+    while (raw_number("SELECT COUNT(*) FROM pg_locks WHERE NOT granted") == 0)
+        poll(NULL, 0, 1);
+    commit();
+    pthread_join(l.thread, NULL);
+    assert_int_equal(l.code, E_OK);
+    assert_int_not_equal(l.wants, id);
+    ok(store_commit(l.store, &err));
+    store_close(l.store);
 }
 
 static void a_lock_that_is_held_for_long_is_no_conflict(void **state)
@@ -1142,6 +1180,7 @@ int main(void)
         STORE_TEST(a_parameter_that_does_not_fit_costs_no_connection),
         STORE_TEST(takers_may_run_statements_themselves),
         STORE_TEST(of_two_that_wait_for_each_other_one_gives_way),
+        STORE_TEST(two_servers_that_add_workers_do_not_collide),
         STORE_TEST(a_lock_that_is_held_for_long_is_no_conflict),
         STORE_TEST(a_connection_that_died_between_transactions_is_made_again),
         STORE_TEST(a_reader_asks_again),

@@ -5,6 +5,12 @@ SELECT value FROM meta WHERE key = $1;
 INSERT INTO meta (key, value) VALUES ($1, $2)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
+-- The next number of a counter.  Another server that wants one waits for this transaction.
+-- name: meta_next
+INSERT INTO meta (key, value) VALUES ($1, 1)
+ON CONFLICT (key) DO UPDATE SET value = meta.value + 1
+RETURNING value;
+
 -- Over all tables whose key is an id of the common generator.
 -- name: meta_ids_around
 SELECT (SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs WHERE id <= $1

@@ -25,6 +25,9 @@ DELETE FROM queues WHERE id = $1;
 -- name: queue_next_ready
 SELECT id FROM jobs WHERE state = 4 AND queue = $1 ORDER BY priority DESC, id LIMIT 1;
 
+-- name: worker_number
+SELECT id FROM workers WHERE name = $1;
+
 -- Replaces only the instance that the caller knows: another server may have accepted a new one.
 -- name: worker_put
 INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken,
