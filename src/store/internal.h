@@ -20,8 +20,9 @@ struct store {
     char *url;         /* without the password, for messages; NULL: embedded */
     char *damage_path; /* embedded: file with findings, until a full check; else NULL */
     struct store_damage *damage;
-    bool unclean; /* the last writer did not stop cleanly */
-    bool broken;  /* a commit failed: do not mark a clean stop */
+    bool log_lost; /* embedded readers: no writer has recorded it yet */
+    bool unclean;  /* the last writer did not stop cleanly */
+    bool broken;   /* a commit failed: do not mark a clean stop */
 
     /* of a shared store: shared.c */
     struct store_seat seat;
@@ -36,6 +37,10 @@ struct store {
     int64_t round_us;               /* round-trip time at the last begin */
     bool conflict;                  /* found by the store itself: another server was faster */
 };
+
+#define STORE_LOG_LOST                                                                         \
+    "commits are missing: the write-ahead log was removed, emptied or cut off, or waybill.db " \
+    "was replaced by an older copy"
 
 /* Sets the error of a commit whose signature was refused. */
 enum err_code shared_refused(struct store *s, struct err *err);

@@ -63,29 +63,23 @@ static int sync_dir(const char *dir)
 }
 
 /* One line for each loss, for people and for the next start. */
-static bool write_loss(const struct store *s, const struct wal_loss *loss)
+static bool write_loss(const struct store *s, const char *loss)
 {
     char now[TIME_TEXT_SIZE];
     FILE *file = fopen(s->damage_path, "ae");
 
     if (file == NULL)
         return false;
-    bool written = fprintf(file,
-                           "%s: the write-ahead log was damaged at frame %lld: "
-                           "%lld frames with %lld commits behind it were lost\n",
-                           time_format(clock_wall_us(), now), (long long)loss->frame,
-                           (long long)loss->frames, (long long)loss->commits) > 0 &&
+    bool written = fprintf(file, "%s: %s\n", time_format(clock_wall_us(), now), loss) > 0 &&
                    fflush(file) == 0 && fsync(fileno(file)) == 0;
 
     return fclose(file) == 0 && written;
 }
 
 /* If the note cannot be written the store starts anyway: the loss is in the log. */
-static void keep_loss(const struct store *s, const char *dir, const struct wal_loss *loss)
+static void keep_loss(const struct store *s, const char *dir, const char *loss)
 {
-    log_error(
-        "the write-ahead log of the store is damaged at frame %lld: %lld commits behind it are lost",
-        (long long)loss->frame, (long long)loss->commits);
+    damage_note(s->damage, "%s", loss);
     if (!write_loss(s, loss) || sync_dir(dir) != 0)
         log_error("write %s: %s: the next start does not know of this loss", s->damage_path,
                   strerror(errno));
@@ -100,8 +94,15 @@ static enum err_code look_for_losses(const struct store *s, const struct store_c
     if (s->mode == STORE_WRITE && sqlite_wal_scan(path, config->vfs, &loss, err) != E_OK)
         return err->code;
     *ret_found = loss.commits > 0;
-    if (*ret_found)
-        keep_loss(s, config->dir, &loss);
+    if (*ret_found) {
+        char text[DAMAGE_TEXT_SIZE];
+
+        snprintf(text, sizeof(text),
+                 "the write-ahead log was damaged at frame %lld: %lld frames with %lld commits "
+                 "behind it are lost",
+                 (long long)loss.frame, (long long)loss.frames, (long long)loss.commits);
+        keep_loss(s, config->dir, text);
+    }
     return E_OK;
 }
 
@@ -147,14 +148,11 @@ static enum err_code open_embedded(struct store *s, const struct store_config *c
                                    struct db **ret_db, struct err *err)
 {
     CLEANUP(mem) char *path = join_path(config->dir, STORE_FILE);
-    char damage[DAMAGE_TEXT_SIZE];
     bool lost = false;
 
     s->damage_path = join_path(config->dir, DAMAGE_FILE);
     if (look_for_losses(s, config, path, &lost, err) != E_OK)
         return err->code;
-    if (store_read_damage(s, damage))
-        damage_note(config->damage, "%s", damage);
     struct sqlite_config sqlite = {.path = path,
                                    .vfs = config->vfs,
                                    .read_only = config->mode == STORE_READ,
@@ -163,6 +161,18 @@ static enum err_code open_embedded(struct store *s, const struct store_config *c
                                    .empty_log = lost};
 
     return sqlite_db_open(&sqlite, ret_db, err);
+}
+
+/* Must run before the next commit, which hides the loss of the log. */
+static void report_damage(struct store *s, const char *dir)
+{
+    char damage[DAMAGE_TEXT_SIZE];
+
+    s->log_lost = s->mode == STORE_READ && sqlite_log_is_lost(s->db);
+    if (s->mode == STORE_WRITE && sqlite_log_is_lost(s->db))
+        keep_loss(s, dir, STORE_LOG_LOST);
+    if (store_read_damage(s, damage))
+        damage_note(s->damage, "%s", damage);
 }
 
 static char *show_url(const char *url)
@@ -205,6 +215,8 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
         code = s->db->driver->migrate(s->db, &s->version, err);
     if (code == E_OK && !config->half_copied && s->version > 0)
         code = store_copy_refuse_half(s, err);
+    if (code == E_OK && !s->shared)
+        report_damage(s, config->dir);
     /* A shared store has several servers, and its database checks its own files. */
     if (code == E_OK && s->mode == STORE_WRITE && !s->shared)
         code = mark_running(s, err);

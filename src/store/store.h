@@ -48,7 +48,8 @@ bool store_is_shared(const struct store *s);
 /* The database is unreachable: begin fails until it is back.  Any thread. */
 bool store_is_away(const struct store *s);
 
-/* E_UNAVAILABLE when the open files were removed or replaced.  Writers only; any thread. */
+/* E_UNAVAILABLE when the open files were removed, replaced or cut off, or cannot be looked at.
+ * Writers only; any thread. */
 MUST_CHECK enum err_code store_in_place(const struct store *s, struct err *err);
 
 /* The last writer did not stop cleanly: run a quick check.  Always false for a shared store. */

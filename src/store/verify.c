@@ -50,6 +50,8 @@ enum err_code store_verify(struct store *s, enum store_check how, store_finding_
 
     if (damaged)
         on_finding(ctx, damage);
+    else if (s->log_lost)
+        on_finding(ctx, STORE_LOG_LOST);
     if (s->db->driver->check != NULL && s->db->driver->check(s->db, how, pass_on, &t, err) != E_OK)
         return err->code;
     if (how == STORE_CHECK_QUICK || t.count > 0) /* damaged tables are not compared */

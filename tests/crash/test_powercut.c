@@ -23,6 +23,7 @@
 #include "dump.h"
 #include "powercut_vfs.h"
 #include "script.h"
+#include "store/damage.h"
 #include "store/sqlite/wal.h"
 #include "store/store.h"
 
@@ -115,16 +116,22 @@ static void check_nothing_lost(const char *place, const char *vfs)
 /* The server starts on what is left, unaided, finds it sound, and works. */
 static void check_restart(const char *where, const char *vfs, size_t step, bool between)
 {
-    char place[200];
+    char place[200], text[DAMAGE_TEXT_SIZE];
+    struct store_damage damage = STORE_DAMAGE_INIT;
     struct err err = ERR_INIT;
     struct store *store = NULL;
     struct script s;
 
     snprintf(place, sizeof(place), "%s, step %zu (%s)", where, step, script_name(step));
     check_nothing_lost(place, vfs);
-    if (store_open(&(struct store_config){.dir = SCRIPT_DIR, .mode = STORE_WRITE, .vfs = vfs},
+    if (store_open(&(struct store_config){.dir = SCRIPT_DIR,
+                                          .mode = STORE_WRITE,
+                                          .vfs = vfs,
+                                          .damage = &damage},
                    &store, &err) != E_OK)
         fail_msg("%s: the store does not open: %s", place, err.msg);
+    if (damage_find(&damage, text))
+        fail_msg("%s: damage is reported: %s", place, text);
     check_content(where, vfs, step, between);
     if (store_verify(store, STORE_CHECK_FULL, on_finding, place, &err) != E_OK)
         fail_msg("%s: %s", place, err.msg);

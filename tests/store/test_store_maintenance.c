@@ -2,10 +2,14 @@
  * Care: checks find planted damage, backups are whole, freed space goes back.
  */
 /* SPDX-License-Identifier: MIT */
+#include <dlfcn.h>
+#include <errno.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "store/damage.h"
 #include "store/jobs/logs.h"
 #include "store/meta.h"
 #include "store_fixture.h"
@@ -174,14 +178,17 @@ static struct place make_place(void)
 
 static void drop_place(const struct place *p)
 {
-    static const char *const tails[] = {"", "-wal", "-shm", "-journal", ".part", ".part-journal"};
+    static const char *const tails[] = {"",         "-wal",  "-shm",         "-mark",
+                                        "-journal", ".part", ".part-journal"};
 
-    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
-        char path[128];
+    char path[128];
 
+    for (size_t i = 0; i < ARRAY_LEN(tails); i++) {
         snprintf(path, sizeof(path), "%s%s", p->file, tails[i]);
         unlink(path);
     }
+    snprintf(path, sizeof(path), "%s/damage", p->to);
+    unlink(path);
     rmdir(p->to);
     assert_int_equal(rmdir(p->dir), 0);
 }
@@ -303,6 +310,7 @@ static void a_reader_knows_the_facts_too(void **state)
 
 static unsigned looks;
 static unsigned asked_for; /* all that was, by the bits of statx */
+static int look_error;     /* errno of the next looks; 0: none */
 
 /* In place of libc's. */
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc names them __x */
@@ -310,6 +318,10 @@ int statx(int dir, const char *restrict path, int flags, unsigned mask, struct s
 {
     looks++;
     asked_for |= mask;
+    if (look_error != 0) {
+        errno = look_error;
+        return -1;
+    }
     return (int)syscall(SYS_statx, dir, path, flags, mask, st);
 }
 
@@ -322,21 +334,30 @@ static enum err_code commit_a_mark(struct store *s, int64_t value)
     return store_commit(s, &why);
 }
 
+/* A store on a real directory. */
+static struct store *open_in(const struct place *p, struct store_damage *damage)
+{
+    struct store_config config = {.dir = p->to, .mode = STORE_WRITE, .damage = damage};
+    struct store *s = NULL;
+
+    assert_true(mkdir(p->to, 0700) == 0 || errno == EEXIST);
+    ok(store_open(&config, &s, &err));
+    return s;
+}
+
 /* Who reads the times of a file makes its next write and sync dearer: see sqlite/maintenance.c. */
 static void a_commit_looks_for_its_files_and_not_at_their_times(void **state)
 {
     only_embedded("its files are not ours");
     struct place p = make_place();
-    struct store *s = NULL;
+    struct store *s = open_in(&p, NULL);
     char moved[128];
 
     (void)state;
-    assert_int_equal(mkdir(p.to, 0700), 0);
-    ok(store_open(&(struct store_config){.dir = p.to, .mode = STORE_WRITE}, &s, &err));
     looks = asked_for = 0;
     assert_int_equal(commit_a_mark(s, 1), E_OK);
     assert_int_equal(looks, 2); /* the database and its log */
-    assert_int_equal(asked_for, STATX_INO);
+    assert_int_equal(asked_for, STATX_INO | STATX_SIZE);
     snprintf(moved, sizeof(moved), "%s.away", p.file);
     assert_int_equal(rename(p.file, moved), 0);
     assert_int_equal(commit_a_mark(s, 2), E_UNAVAILABLE);
@@ -345,6 +366,156 @@ static void a_commit_looks_for_its_files_and_not_at_their_times(void **state)
     assert_int_equal(commit_a_mark(s, 3), E_OK);
     store_close(s);
     drop_place(&p);
+}
+
+static void files_that_cannot_be_looked_at_are_not_taken_for_removed(void **state)
+{
+    static const int errors[] = {EACCES, EPERM, EIO, ENOMEM};
+    only_embedded("its files are not ours");
+    struct place p = make_place();
+    struct store_damage damage = STORE_DAMAGE_INIT;
+    struct store *s = open_in(&p, &damage);
+    char text[DAMAGE_TEXT_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+        struct err why = ERR_INIT;
+
+        look_error = errors[i];
+        assert_int_equal(store_in_place(s, &why), E_UNAVAILABLE);
+        assert_non_null(strstr(why.msg, strerror(errors[i])));
+        assert_int_equal(commit_a_mark(s, 1), E_UNAVAILABLE);
+        look_error = 0;
+        store_rollback(s);
+        assert_false(damage_find(&damage, text));
+        assert_int_equal(commit_a_mark(s, 1), E_OK);
+    }
+    look_error = ENOTDIR;
+    assert_int_equal(commit_a_mark(s, 2), E_UNAVAILABLE);
+    look_error = 0;
+    store_rollback(s);
+    assert_true(damage_find(&damage, text));
+    assert_non_null(strstr(text, "removed or replaced"));
+    store_close(s);
+    drop_place(&p);
+}
+
+/* `bytes` of the log are left. */
+static void check_cut_log(off_t bytes)
+{
+    struct place p = make_place();
+    struct store_damage damage = STORE_DAMAGE_INIT, later = STORE_DAMAGE_INIT;
+    struct store *s = open_in(&p, &damage);
+    char path[128], text[DAMAGE_TEXT_SIZE];
+
+    snprintf(path, sizeof(path), "%s-wal", p.file);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(commit_a_mark(s, i), E_OK);
+    assert_int_equal(truncate(path, bytes), 0);
+    assert_int_equal(commit_a_mark(s, 4), E_UNAVAILABLE);
+    store_rollback(s);
+    assert_true(damage_find(&damage, text));
+    assert_non_null(strstr(text, "-wal was cut off"));
+    store_close(s);
+    s = open_in(&p, &later);
+    assert_true(damage_find(&later, text));
+    assert_non_null(strstr(text, "commits are missing"));
+    assert_int_equal(findings(s, STORE_CHECK_FULL, "commits are missing"), 1);
+    assert_int_equal(findings(s, STORE_CHECK_FULL, NULL), 0);
+    store_close(s);
+    drop_place(&p);
+}
+
+static void a_log_that_is_cut_off_is_noticed_and_the_loss_is_remembered(void **state)
+{
+    (void)state;
+    only_embedded("its files are not ours");
+    check_cut_log(0);
+    check_cut_log(32);
+    check_cut_log(100000);
+}
+
+/* A checkpoint that ends well makes the log start again, and SQLite cuts a long one back. */
+static void a_log_that_sqlite_makes_shorter_is_not_cut_off(void **state)
+{
+    only_embedded("its files are not ours");
+    static char piece[1 << 20];
+    struct place p = make_place();
+    struct store_damage damage = STORE_DAMAGE_INIT;
+    struct store *s = open_in(&p, &damage), *reader = NULL;
+    struct stat st;
+    char path[128], text[DAMAGE_TEXT_SIZE];
+    int64_t value = 0;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s-wal", p.file);
+    ok(store_open(&(struct store_config){.dir = p.to, .mode = STORE_READ}, &reader, &err));
+    ok(store_begin(reader, &err));
+    ok(store_meta_get(reader, "mark", &value, &err)); /* now the log can only grow */
+    ok(store_begin(s, &err));
+    for (int64_t i = 0; i < 70; i++)
+        ok(store_log_add(s, 40, i * (int64_t)sizeof(piece), slice_make(piece, sizeof(piece)),
+                         &err));
+    ok(store_commit(s, &err));
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size > 64 << 20);
+    store_rollback(reader);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(commit_a_mark(s, i), E_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size <= 64 << 20);
+    assert_false(damage_find(&damage, text));
+    store_close(reader);
+    store_close(s);
+    drop_place(&p);
+}
+
+/* ---- what SQLite is given when it opens ---- */
+
+static bool refuse_module, refuse_function;
+
+/* In place of SQLite's, which it uses for its own as well. */
+int sqlite3_create_module_v2(sqlite3 *db, const char *name, const sqlite3_module *module, void *aux,
+                             void (*drop)(void *))
+{
+    int (*real)(sqlite3 *, const char *, const sqlite3_module *, void *,
+                void (*)(void *)) = dlsym(RTLD_NEXT, "sqlite3_create_module_v2");
+
+    return refuse_module && strcmp(name, "rows") == 0 ? SQLITE_NOMEM
+                                                      : real(db, name, module, aux, drop);
+}
+
+typedef void function_fn(sqlite3_context *ctx, int n, sqlite3_value **args);
+
+int sqlite3_create_function_v2(sqlite3 *db, const char *name, int n, int flags, void *aux,
+                               function_fn *run, function_fn *step, void (*last)(sqlite3_context *),
+                               void (*drop)(void *))
+{
+    int (*real)(sqlite3 *, const char *, int, int, void *, function_fn *, function_fn *,
+                void (*)(sqlite3_context *),
+                void (*)(void *)) = dlsym(RTLD_NEXT, "sqlite3_create_function_v2");
+
+    return refuse_function && strcmp(name, "strpos") == 0
+               ? SQLITE_NOMEM
+               : real(db, name, n, flags, aux, run, step, last, drop);
+}
+
+static void a_store_without_its_functions_does_not_open(void **state)
+{
+    struct store_config config = fixture_config(STORE_READ);
+    struct store *s = NULL;
+    struct err why = ERR_INIT;
+
+    (void)state;
+    only_embedded("it has no such functions");
+    refuse_module = true;
+    assert_int_equal(store_open(&config, &s, &why), E_UNAVAILABLE);
+    refuse_module = false;
+    refuse_function = true;
+    assert_int_equal(store_open(&config, &s, &why), E_UNAVAILABLE);
+    refuse_function = false;
+    ok(store_open(&config, &s, &err));
+    store_close(s);
 }
 
 int main(void)
@@ -361,6 +532,10 @@ int main(void)
         CARE_TEST(freed_space_goes_back_to_the_disk),
         CARE_TEST(a_reader_knows_the_facts_too),
         CARE_TEST(a_commit_looks_for_its_files_and_not_at_their_times),
+        CARE_TEST(files_that_cannot_be_looked_at_are_not_taken_for_removed),
+        CARE_TEST(a_log_that_is_cut_off_is_noticed_and_the_loss_is_remembered),
+        CARE_TEST(a_log_that_sqlite_makes_shorter_is_not_cut_off),
+        CARE_TEST(a_store_without_its_functions_does_not_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

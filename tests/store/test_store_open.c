@@ -140,7 +140,10 @@ static void a_migration_that_was_cut_off_runs_again(void **state)
                       &(struct powercut_plan){POWERCUT_GROW, n, POWERCUT_FOR_EVER, SQLITE_FULL});
         bool went_well = try_open(&err) == E_OK;
 
-        assert_int_equal(went_well, powercut_failed(fx.disk) == 0);
+        bool failed = powercut_failed(fx.disk) > 0;
+
+        /* Only the mark of the log may be missing: no commit waits for it. */
+        assert_true(went_well == !failed || powercut_size(fx.disk, FIXTURE_FILE "-mark") < 40);
         if (!went_well)
             assert_int_equal(err.code, E_FULL);
         powercut_cut(fx.disk, (uint64_t)n);
@@ -148,7 +151,7 @@ static void a_migration_that_was_cut_off_runs_again(void **state)
             store_abandon(fx.store);
         powercut_heal(fx.disk);
         assert_int_equal(try_open(&err), E_OK);
-        if (went_well)
+        if (!failed)
             break;
         store_close(fx.store);
         fx.store = NULL;

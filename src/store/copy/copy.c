@@ -12,6 +12,7 @@
 #include "store/copy/rows.h"
 #include "store/internal.h"
 #include "store/meta.h"
+#include "store/sqlite/log_mark.h"
 
 enum {
     COMMIT_ROWS = 4000,
@@ -147,7 +148,8 @@ static enum err_code walk_table(struct copying *c, const struct sql_table *table
 /* What each store has of its own. */
 static bool fact_stays(struct slice key)
 {
-    return slice_is(key, "version") || slice_is(key, "running") || slice_is(key, META_COPYING);
+    return slice_is(key, "version") || slice_is(key, "running") || slice_is(key, LOG_MARK_KEY) ||
+           slice_is(key, META_COPYING);
 }
 
 static void on_fact_row(void *ctx, const struct db_row *row)

@@ -49,7 +49,7 @@ ON CONFLICT (node) DO UPDATE SET alive_until_at = 1,
 SELECT key, value FROM meta ORDER BY key;
 
 -- name: copy_clear_meta
-DELETE FROM meta WHERE key NOT IN ('version', 'running', 'copying');
+DELETE FROM meta WHERE key NOT IN ('version', 'running', 'log', 'copying');
 
 -- name: copy_unmark
 DELETE FROM meta WHERE key = 'copying';

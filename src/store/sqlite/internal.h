@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "store/db/db.h"
+#include "store/sqlite/log_mark.h"
 
 struct sqlite_statement {
     sqlite3_stmt *stmt;
@@ -28,8 +29,10 @@ struct sqlite_db {
     struct db base; /* must be first */
     sqlite3 *handle;
     struct log_writer *log_writer; /* writers only */
+    struct log_mark log_mark;      /* writers only */
+    bool log_lost;
     char *path;
-    bool marks_files;
+    const char *vfs;           /* by name; NULL: the default */
     struct file_mark marks[2]; /* writers only: the database and its log; .ino 0: not watched */
     int dir_fd;                /* their directory; -1: not watched */
     char log_name[NAME_MAX + 1];
@@ -61,8 +64,12 @@ MUST_CHECK enum err_code sqlite_ask_int(struct sqlite_db *db, const char *sql, i
 /* Remembers which files the writer has open. */
 void sqlite_mark_files(struct sqlite_db *db);
 
-/* E_UNAVAILABLE when one of them was removed or replaced: further writes would be lost. */
+/* E_UNAVAILABLE when one of them was removed, replaced or cut off: further writes would be lost.
+ * Also when that cannot be told, which is no damage. */
 enum err_code sqlite_in_place(struct db *base, struct err *err);
+
+/* Somebody made the log shorter. */
+bool sqlite_log_is_cut(const struct sqlite_db *db);
 
 enum err_code sqlite_check(struct db *base, enum store_check how, store_finding_fn *on_finding,
                            void *ctx, struct err *err);

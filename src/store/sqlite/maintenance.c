@@ -2,6 +2,7 @@
  * The files of an embedded database: watched, checked, copied, shrunk and measured.
  */
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,21 +13,35 @@
 
 #include "store/damage.h"
 #include "store/sqlite/internal.h"
+#include "store/sqlite/log_writer.h"
+
+enum { DATABASE, LOG }; /* places in sqlite_db.marks */
+
+struct look {
+    struct file_mark mark;
+    bool is_cut; /* the log is shorter than it must be */
+    int error;   /* errno; 0: it is there */
+};
 
 /* The database by its whole path, its log by its name in the same directory.  Called at each
  * commit: the walk along a path is the expensive part.
  *
- * Asks for the inode number only: once the times of a file have been read, Linux updates them with
- * the next write, and the sync of that commit may have to write the inode as well. */
-static struct file_mark mark_of(const struct sqlite_db *db, size_t file)
+ * Does not ask for times: once the times of a file have been read, Linux updates them with the next
+ * write, and the sync of that commit may have to write the inode as well. */
+static struct look look_at(const struct sqlite_db *db, size_t file)
 {
+    struct log_length must = log_writer_length(db->log_writer);
     struct statx st;
-    int failed = file == 0 ? statx(AT_FDCWD, db->path, 0, STATX_INO, &st)
-                           : statx(db->dir_fd, db->log_name, 0, STATX_INO, &st);
+    int failed = file == DATABASE ? statx(AT_FDCWD, db->path, 0, STATX_INO, &st)
+                                  : statx(db->dir_fd, db->log_name, 0, STATX_INO | STATX_SIZE, &st);
 
     if (failed)
-        return (struct file_mark){0, 0};
-    return (struct file_mark){makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino};
+        return (struct look){.error = errno};
+    return (struct look){
+        .mark = {makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino},
+        .is_cut = file == LOG && (int64_t)st.stx_size < must.bytes &&
+                  log_writer_length(db->log_writer).truncations == must.truncations,
+    };
 }
 
 static int open_dir_of(const char *path)
@@ -46,7 +61,12 @@ void sqlite_mark_files(struct sqlite_db *db)
     db->dir_fd = open_dir_of(db->path);
     snprintf(db->log_name, sizeof(db->log_name), "%s-wal", slash == NULL ? db->path : slash + 1);
     for (size_t i = 0; i < ARRAY_LEN(db->marks); i++)
-        db->marks[i] = mark_of(db, i);
+        db->marks[i] = look_at(db, i).mark;
+}
+
+bool sqlite_log_is_cut(const struct sqlite_db *db)
+{
+    return db->marks[LOG].ino != 0 && look_at(db, LOG).is_cut;
 }
 
 enum err_code sqlite_in_place(struct db *base, struct err *err)
@@ -56,17 +76,21 @@ enum err_code sqlite_in_place(struct db *base, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(db->marks); i++) {
         if (db->marks[i].ino == 0)
             continue;
-        struct file_mark now = mark_of(db, i);
-        const char *suffix = i == 0 ? "" : "-wal";
+        struct look now = look_at(db, i);
+        const char *suffix = i == DATABASE ? "" : "-wal";
+        bool is_same = now.mark.ino == db->marks[i].ino && now.mark.dev == db->marks[i].dev;
+        const char *fate = is_same ? "cut off" : "removed or replaced";
 
-        if (now.ino == db->marks[i].ino && now.dev == db->marks[i].dev)
+        if (is_same && !now.is_cut)
             continue;
-        damage_note(db->base.damage, "%s%s was removed or replaced while it was in use", db->path,
-                    suffix);
+        if (now.error != 0 && now.error != ENOENT && now.error != ENOTDIR)
+            return err_set(err, E_UNAVAILABLE, "cannot see whether %s%s is in place: %s", db->path,
+                           suffix, strerror(now.error));
+        damage_note(db->base.damage, "%s%s was %s while it was in use", db->path, suffix, fate);
         return err_set(err, E_UNAVAILABLE,
-                       "%s%s was removed or replaced while it was in use: nothing more is taken; "
-                       "stop the server, restore a backup",
-                       db->path, suffix);
+                       "%s%s was %s while it was in use: nothing more is taken; stop the server, "
+                       "restore a backup",
+                       db->path, suffix, fate);
     }
     return E_OK;
 }

@@ -52,6 +52,17 @@ enum err_code sqlite_code(int rc)
     }
 }
 
+/* A log that was cut off is not checkpointed: its pages would be mixed with older ones.  With a mark
+ * above what is left of it, the next start reports the loss. */
+static bool give_up_cut_log(struct sqlite_db *db)
+{
+    if (!sqlite_log_is_cut(db))
+        return false;
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    log_mark_write(&db->log_mark, db->log_mark.number + 1);
+    return true;
+}
+
 /* The words for what people can do something about, SQLite's own for the rest. */
 enum err_code sqlite_fail(struct sqlite_db *db, int rc, struct err *err)
 {
@@ -60,6 +71,8 @@ enum err_code sqlite_fail(struct sqlite_db *db, int rc, struct err *err)
     if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB)
         damage_note(db->base.damage, "%s (%d)",
                     db->handle == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db->handle), rc);
+    if (rc == SQLITE_IOERR_SHORT_READ)
+        (void)give_up_cut_log(db);
     if (code == E_FULL)
         return err_set(err, E_FULL, "the disk of the store is full: free space, then repeat");
     if (code == E_TOO_SLOW)
@@ -232,11 +245,40 @@ static enum err_code sqlite_begin(struct db *base, struct err *err)
     return run_bare(db, db->read_only ? SQL_BEGIN_READ : SQL_BEGIN_WRITE, err);
 }
 
-static enum err_code sqlite_commit(struct db *db, struct err *err)
+static enum err_code sqlite_commit(struct db *base, struct err *err)
 {
-    if (sqlite_in_place(db, err) != E_OK)
+    struct sqlite_db *db = sqlite_of(base);
+    struct log_mark *mark = &db->log_mark;
+    bool renews = mark->due;
+
+    if (sqlite_in_place(base, err) != E_OK) {
+        (void)give_up_cut_log(db);
         return err->code;
-    return run_bare(sqlite_of(db), SQL_COMMIT, err);
+    }
+    if (renews &&
+        db_do(base, SQL_META_SET, err, db_t(SLICE(LOG_MARK_KEY)), db_i(mark->number + 1)) != E_OK)
+        return err->code;
+    mark->stores = renews;
+    if (run_bare(db, SQL_COMMIT, err) != E_OK) {
+        mark->stores = false;
+        return err->code;
+    }
+    if (renews)
+        log_mark_write(mark, mark->number);
+    return E_OK;
+}
+
+/* In place of SQLite's own, which does not say how far its checkpoint came. */
+static int on_commit(void *ctx, sqlite3 *handle, const char *name, int frames)
+{
+    struct sqlite_db *db = ctx;
+    int in_database = -1;
+
+    if (frames >= CHECKPOINT_PAGES) /* what fails is repeated after the next commit */
+        (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                        &in_database);
+    log_mark_committed(&db->log_mark, frames, in_database);
+    return SQLITE_OK;
 }
 
 static void sqlite_rollback(struct db *base)
@@ -330,8 +372,12 @@ static enum err_code configure(struct sqlite_db *db, const struct sqlite_config 
 
     sqlite3_busy_timeout(db->handle, BUSY_MS);
     sqlite3_extended_result_codes(db->handle, 1);
-    sqlite_rows_register(db->handle);
-    sqlite_text_register(db->handle);
+    int rc = sqlite_rows_register(db->handle);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite_text_register(db->handle);
+    if (rc != SQLITE_OK)
+        return sqlite_fail(db, rc, err);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_BYTES,
                       LOOKASIDE_SLOTS);
     if (config->read_only) {
@@ -343,9 +389,10 @@ static enum err_code configure(struct sqlite_db *db, const struct sqlite_config 
     }
     snprintf(pragmas, sizeof(pragmas),
              "PRAGMA synchronous=FULL; PRAGMA page_size=%d; PRAGMA auto_vacuum=INCREMENTAL;"
-             "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
-             "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF",
-             PAGE_BYTES, CHECKPOINT_PAGES, WAL_KEEP_BYTES, CACHE_KIB);
+             "PRAGMA journal_mode=WAL; PRAGMA journal_size_limit=%d; PRAGMA cache_size=-%d;"
+             "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF",
+             PAGE_BYTES, WAL_KEEP_BYTES, CACHE_KIB);
+    sqlite3_wal_hook(db->handle, on_commit, db);
     if (sqlite_exec(db, pragmas, err) != E_OK || require_wal(db, err) != E_OK)
         return err->code;
     return config->empty_log ? empty_log(db, err) : E_OK;
@@ -366,10 +413,11 @@ static void sqlite_close(struct db *base, enum db_close how)
         sqlite3_finalize(db->statements[i].stmt);
         free(db->statements[i].places);
     }
-    if (how == DB_CLOSE_CLEAN && !db->read_only)
+    if (!give_up_cut_log(db) && how == DB_CLOSE_CLEAN && !db->read_only)
         sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     sqlite3_close_v2(db->handle);
     log_writer_free(db->log_writer);
+    log_mark_close(&db->log_mark);
     if (db->dir_fd >= 0)
         close(db->dir_fd);
     free(db->path);
@@ -400,8 +448,7 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
     db->dir_fd = -1;
     db->path = mem_strdup(config->path);
     db->base.damage = config->damage;
-    db->marks_files = config->vfs ==
-                      NULL; /* others keep their files where stat does not see them */
+    db->vfs = config->vfs;
     int rc = open_handle(db, config);
 
     if (rc != SQLITE_OK) {
@@ -433,13 +480,32 @@ static enum err_code run_migration(struct sqlite_db *db, const struct sql_migrat
     return E_OK;
 }
 
+/* Compares the marks of the log, and finds the highest number.  The file is read first: a server at
+ * work may raise both in between.  In a database without tables everything was lost; one of an
+ * earlier version has no number. */
+static enum err_code judge_mark(struct sqlite_db *db, int64_t version, int64_t *ret_number,
+                                struct err *err)
+{
+    int64_t in_file = log_mark_read(db->path, db->vfs);
+    int64_t in_table = version == 0 ? 0 : INT64_MAX;
+
+    if (version > 0 &&
+        db_number_if(&db->base, SQL_META_GET, &in_table, err, db_t(SLICE(LOG_MARK_KEY))) != E_OK)
+        return err->code;
+    db->log_lost = in_file > in_table;
+    *ret_number = in_table == INT64_MAX || db->log_lost ? in_file : in_table;
+    return E_OK;
+}
+
 static enum err_code sqlite_migrate(struct db *base, int *ret_version, struct err *err)
 {
     struct sqlite_db *db = sqlite_of(base);
     int64_t version = 0;
+    int64_t mark = 0;
     int newest = newest_migration();
 
-    if (sqlite_ask_int(db, "PRAGMA user_version", &version, err) != E_OK)
+    if (sqlite_ask_int(db, "PRAGMA user_version", &version, err) != E_OK ||
+        judge_mark(db, version, &mark, err) != E_OK)
         return err->code;
     if (db->read_only)
         newest = (int)version;
@@ -452,9 +518,18 @@ static enum err_code sqlite_migrate(struct db *base, int *ret_version, struct er
             return err->code;
     }
     *ret_version = newest;
-    if (!db->read_only && db->marks_files)
+    if (db->read_only)
+        return E_OK;
+    log_mark_open(&db->log_mark, db->path, db->vfs, mark);
+    /* Another VFS keeps its files where stat does not see them. */
+    if (db->vfs == NULL)
         sqlite_mark_files(db);
     return E_OK;
+}
+
+bool sqlite_log_is_lost(const struct db *db)
+{
+    return ((const struct sqlite_db *)db)->log_lost;
 }
 
 static const struct db_driver sqlite_driver = {

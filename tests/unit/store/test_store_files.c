@@ -21,7 +21,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     static const char *const names[] = {"waybill.db", "waybill.db-wal", "waybill.db-shm",
-                                        "waybill.db-journal"};
+                                        "waybill.db-journal", "waybill.db-mark"};
 
     (void)state;
     fault_arm(NULL);

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Write-ahead logs that are removed or cut off: the loss is reported until somebody was told."""
+import os
+import sqlite3
+
+import pytest
+
+from waiting import eventually
+from waybill import Server
+
+pytestmark = pytest.mark.embedded("the files of PostgreSQL are its own business")
+
+
+@pytest.fixture
+def server(directory):
+    """Without the check of its store afterwards."""
+    made = Server(os.path.join(directory, "d"), store=Server.EMBEDDED)
+    yield made.start()
+    if made.running():
+        made.kill()
+
+
+def wal_of(server):
+    return server.data / "waybill.db-wal"
+
+
+def ready(server):
+    return server.unix().get("/readyz")
+
+
+def check_reported(server):
+    reply = ready(server)
+    assert reply.status == 503 and b"commits are missing" in reply.body, reply.body
+    assert "commits are missing" in server.log_text()
+    server.restart()
+    assert ready(server).status == 503, "a restart does not make it good"
+    ran = server.cli("check", "--store", "--full", "--json")
+    assert any("commits are missing" in finding for finding in ran.json["findings"]), ran
+    eventually(lambda: ready(server).status == 200, "somebody was told")
+    server.kill()
+    server.start()
+    assert ready(server).status == 200
+
+
+@pytest.mark.parametrize("stopped_before", [False, True])
+@pytest.mark.parametrize("how", ["removed", "emptied"])
+def test_a_log_that_is_lost_after_a_crash_is_reported(server, how, stopped_before):
+    server.unix().submit("work")
+    if stopped_before:
+        server.restart()
+        server.unix().submit("work")
+    server.kill()
+    if how == "removed":
+        wal_of(server).unlink()
+    else:
+        os.truncate(wal_of(server), 0)
+    ran = server.cli("check", "--store")
+    assert ran.status == 1 and "commits are missing" in ran.out, ran
+    server.start()
+    check_reported(server)
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("left", [0, 32, 50000])
+def test_nothing_is_acknowledged_into_a_log_that_was_cut_off(server, left, end):
+    admin = server.unix()
+    for _ in range(5):
+        admin.submit("work")
+    os.truncate(wal_of(server), left)
+    reply = ready(server)
+    assert reply.status == 503 and b"cut off" in reply.body, reply.body
+    reply = admin.post("/v1/jobs", {"queue": "work"})
+    assert reply.status == 503, reply.body
+    getattr(server, end)()
+    server.start()
+    check_reported(server)
+
+
+def test_a_log_that_another_program_checkpointed_is_no_loss(server):
+    server.unix().submit("work")
+    server.kill()
+    database = sqlite3.connect(server.data / "waybill.db")
+    assert database.execute("SELECT COUNT(*) FROM jobs").fetchone() == (1,)
+    database.close()
+    assert not wal_of(server).exists()
+    server.start()
+    assert ready(server).status == 200
+    assert "missing" not in server.log_text()
