@@ -81,8 +81,9 @@ static enum err_code get_page(struct cli *cli, int64_t limit, const char *cursor
 }
 
 /* Page after page.  A table is printed at its end, or a page at a time when there may be many. */
-static enum err_code list_pages(struct cli *cli, int64_t left, bool *ret_more, struct err *err)
+static enum err_code list_pages(struct cli *cli, int64_t limit, bool *ret_more, struct err *err)
 {
+    int64_t left = limit;
     CLEANUP(mem) char *cursor = mem_strdup("");
     CLEANUP(table) struct table t;
 
@@ -107,6 +108,8 @@ static enum err_code list_pages(struct cli *cli, int64_t left, bool *ret_more, s
     *ret_more = *cursor != '\0';
     if (t.cells.count > 0)
         table_print(&t, &cli->screen);
+    if (left == limit && !cli->json)
+        fputs(filter_given(&cli->args) ? "no job matches\n" : "there are no jobs\n", stderr);
     return E_OK;
 }
 

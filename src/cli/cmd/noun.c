@@ -51,6 +51,8 @@ int cmd_noun_list(struct cli *cli)
     else if (args_has(&cli->args, "names"))
         for (size_t i = 0; i < json_array_size(all); i++)
             puts(reply_text(json_array_get(all, i), "name"));
+    else if (json_array_size(all) == 0 && !cli->json)
+        fprintf(stderr, "there are no %s\n", nouns[id].plural);
     else
         noun_print_table(id, all, clock_wall_us(), &cli->screen);
     json_decref(all);

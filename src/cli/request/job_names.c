@@ -113,22 +113,22 @@ static int resolve(struct cli *cli, const char **word)
     return strcmp(*word, JOB_LAST) == 0 ? find_last(cli, word) : find_by_prefix(cli, *word, word);
 }
 
-/* --after @last, --after @last:end */
+/* --after ID, ID:end, ID/STEP: a short name of the job may stand for its id. */
 static int resolve_after(struct cli *cli, struct given_option *given)
 {
-    const size_t size = strlen(JOB_LAST);
     CLEANUP(buf) struct buf whole = BUF_INIT(4096);
-    const char *id = NULL;
 
-    if (strcmp(given->spec->name, "after") != 0 || strncmp(given->value, JOB_LAST, size) != 0 ||
-        strchr(":", given->value[size]) == NULL)
+    if (strcmp(given->spec->name, "after") != 0)
         return CLI_OK;
-    int status = find_last(cli, &id);
+    size_t size = strcspn(given->value, ":/");
+    const char *id = arena_strdup(&cli->arena, slice_make(given->value, size));
+    int status = resolve(cli, &id);
 
     if (status != CLI_OK)
         return status;
     buf_addf(&whole, "%s%s", id, given->value + size);
-    given->value = arena_strdup(&cli->arena, buf_slice(&whole));
+    if (!whole.overflowed) /* else it is no id, and is refused as it was given */
+        given->value = arena_strdup(&cli->arena, buf_slice(&whole));
     return CLI_OK;
 }
 

@@ -57,7 +57,7 @@ const struct option_spec filter_options[] = {
         .name = "text",
         .letter = 't',
         .value = {.type = VALUE_TEXT, .name = "TEXT"},
-        .help = "Jobs with TEXT in their params, key, labels or status text",
+        .help = "Jobs with TEXT in their params, command, key, labels or status text",
     },
     {
         .name = "since",

@@ -51,10 +51,28 @@ static bool occurs(struct slice needle, struct slice in)
     return in.size >= needle.size && memmem(in.data, in.size, needle.data, needle.size) != NULL;
 }
 
+/* In the words of the job's own command with a space between them, as people type it. */
+static bool occurs_in_command(struct slice text, struct slice options)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    CLEANUP(buf) struct buf line = BUF_INIT(options.size + 1);
+    struct slice command;
+    struct slice word;
+
+    if (options.size == 0 || !jtext_find(options, "command", &command))
+        return false;
+    for (struct jtext_iter it = jtext_items(command); jtext_next_item(&it, &word);) {
+        if (line.size > 0)
+            buf_add_char(&line, ' ');
+        buf_add_slice(&line, jtext_text(word, &arena));
+    }
+    return occurs(text, buf_slice(&line));
+}
+
 static bool text_matches(struct slice text, const struct job *j)
 {
     return j->params_match || occurs(text, j->params) || occurs(text, j->key) ||
-           occurs(text, j->labels) || occurs(text, j->text);
+           occurs(text, j->labels) || occurs(text, j->text) || occurs_in_command(text, j->options);
 }
 
 bool filter_matches(const struct job_filter *f, int64_t queue, const struct job *j)

@@ -449,6 +449,17 @@ def test_bash_completes_the_ids_of_recent_jobs(server, client):
     assert complete_in_bash(["show", jobs[1]], server) == [jobs[1]]
 
 
+def test_bash_completes_a_command_after_two_dashes(server, tmp_path):
+    (tmp_path / "letter one.txt").touch()
+    program = tmp_path / "program"
+    program.touch(mode=0o755)
+    assert "printenv" in complete_in_bash(["add", "--", "printen"], server)
+    assert complete_in_bash(["each", "-j", "2", "--", f"{tmp_path}/p"], server) == [str(program)]
+    offered = complete_in_bash(["add", "work", "--", "cat", f"{tmp_path}/le"], server)
+    assert offered == [f"{tmp_path}/letter one.txt"]
+    assert "--priority" not in complete_in_bash(["add", "--", "ls", "--pri"], server)
+
+
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_other_shells_ask_for_ids_too(shell):
     assert "waybill list --ids" in run_waybill("completion", shell).out

@@ -125,6 +125,30 @@ def test_values_above_64_kib_are_shown_cut_with_their_size(server, client):
     assert "l" * 2001 not in ran.out
 
 
+def test_a_text_is_searched_in_the_command(server, client):
+    job = add(server, "own", "--workdir", "/", "--", "make", "-C", '/srv/my "site"', "all")
+    add(server, "own", "--", "true", "needle")
+    add(server, "work", "-p", "n=1")
+    for text in ("make -C", 'my "site" all', "/srv"):
+        assert server.cli("list", "--ids", "--text", text).out == f"{job}\n", text
+    assert server.cli("list", "--ids", "--text", "workdir").out == ""
+    assert "1 job" in server.cli("cancel", "--text", "needle").out
+    assert server.cli("list", "--ids", "--text", "make", "--state", "ready").out == f"{job}\n"
+
+
+def test_an_empty_list_says_so_beside_the_output(server, client):
+    ran = server.cli("list")
+    assert (ran.status, ran.out, ran.err) == (0, "", "there are no jobs\n"), ran
+    client.submit()
+    ran = server.cli("list", "--text", "nowhere")
+    assert (ran.status, ran.out, ran.err) == (0, "", "no job matches\n"), ran
+    ran = server.cli("list", "--text", "nowhere", "--json")
+    assert (ran.status, ran.out, ran.err) == (0, "", ""), ran
+    ran = server.cli("signal", "list")
+    assert (ran.status, ran.out, ran.err) == (0, "", "there are no signals\n"), ran
+    assert server.cli("list").err == server.cli("queue", "list").err == ""
+
+
 # ---- names for jobs
 
 def test_a_job_is_known_by_how_its_id_begins(server, client):
@@ -160,6 +184,17 @@ def test_the_last_job_has_a_name(server, client):
     assert server.cli("show", "@last", "--json").json["id"] == second
     copy = server.cli("clone", first).out.strip()
     assert server.cli("cancel", "@last").status == 0 and client.state(copy) == "cancelled"
+
+
+def test_a_condition_takes_short_names_as_well(server, client):
+    first = client.submit()
+    for given, on in ((first[:12], "success"), (f"{first[:12].lower()}:end", "end")):
+        job = add(server, "work", "--after", given)
+        assert client.show(job)["after"] == [{"job": first, "on": on}], given
+    ran = server.cli("add", "work", "--after", first[:4])
+    assert ran.status == 2 and "several job ids start with" in ran.err and first in ran.err, ran
+    ran = server.cli("add", "work", "--after", "7ZZZ:end")
+    assert ran.status == 3 and "no job id starts with 7ZZZ" in ran.err, ran
 
 
 def test_the_last_job_is_kept_for_each_server(server, servers, client):
