@@ -20,8 +20,8 @@ static const struct meaning_of meanings[] = {
     {"23505", {E_UNAVAILABLE, PG_CONFLICT}, "another server has added the same row"},
     {"55P03",
      {E_UNAVAILABLE, PG_BUSY},
-     "another server, or somebody in the database, holds what this needs for too long: pg_locks and "
-     "pg_stat_activity tell who"},
+     "another server, or somebody in the database, holds what this needs for too long: pg_locks "
+     "and pg_stat_activity tell who"},
     /* Statements that guard the commit fail by a number that they cannot take. */
     {"22012", {E_UNAVAILABLE, PG_CONFLICT}, "conflict with another server on the same jobs"},
     {"2201E", {E_UNAVAILABLE, PG_REFUSED}, "the other servers have declared this one dead"},

@@ -1,10 +1,10 @@
--- The first store.  Instants are microseconds since 1970, 0 for none.  States, outcomes and causes are
--- the numbers of core/job_state.h and core/job.h.
+-- The first schema.  Instants are microseconds since 1970; 0: none.  States, outcomes and causes
+-- are the numbers of core/job/state.h and core/job/job.h.
 --
--- Texts that may hold any byte (keys, what programs say) are BYTEA: PostgreSQL's texts hold no NUL.
--- Names and JSON are TEXT, compared by their bytes.  Tables whose rows come and go are vacuumed by how much has
--- changed, not by their share of the whole, and as fast as it goes; rows that change all the time have room in
--- their pages for that.
+-- Texts that may contain any byte (keys, output of programs) are BYTEA: a text of PostgreSQL cannot
+-- contain NUL.  Names and JSON are TEXT, compared by their bytes.  Tables with many inserts and
+-- deletes are vacuumed after a fixed number of changes, not after a share of the table, and without
+-- pauses.  Tables with many updates leave room in their pages.
 
 CREATE TABLE meta (
     key TEXT COLLATE "C" PRIMARY KEY,
@@ -15,7 +15,7 @@ CREATE TABLE queues (
     id BIGINT PRIMARY KEY,
     name TEXT COLLATE "C" NOT NULL UNIQUE,
     state BIGINT NOT NULL,
-    definition TEXT COLLATE "C" NOT NULL, -- canonical JSON, core/queue_def.h
+    definition TEXT COLLATE "C" NOT NULL, -- canonical JSON, core/queue/def.h
     streak BIGINT NOT NULL,     -- failures in a row
     changed_at BIGINT NOT NULL
 ) WITH (fillfactor = 50);
@@ -30,9 +30,10 @@ CREATE TABLE workers (
     seen_at BIGINT NOT NULL
 ) WITH (fillfactor = 50);
 
--- Jobs that live.  Only what moves stands here; the payload has a table of its own and is never copied.  What was
--- never filled holds the id, as in the embedded store.  An ended job moves to `ended`: this table stays as small
--- as the work that is left.  Later columns (group, route, lane …) are added at the end of both.
+-- Jobs that have not ended.  Only columns that change are here; the rest is in `payload` and is
+-- never copied.  A column that was never set holds the id, as in the embedded store.  An ended job
+-- moves to `ended`, so this table stays as small as the remaining work.  New columns are added at
+-- the end of both tables.
 CREATE TABLE jobs (
     id BIGINT PRIMARY KEY,
     queue BIGINT NOT NULL,
@@ -45,7 +46,7 @@ CREATE TABLE jobs (
     lease_until_at BIGINT NOT NULL,
     worker BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
-    history TEXT COLLATE "C"    -- JSON of what most jobs never have, store/history.h
+    history TEXT COLLATE "C"    -- JSON: values that most jobs lack, store/jobs/history.h
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
         autovacuum_analyze_scale_factor = 0.5, autovacuum_vacuum_cost_delay = 0);
 
@@ -69,8 +70,8 @@ CREATE TABLE ended (
 
 CREATE INDEX ended_failed ON ended (id) WHERE state = 7;
 
--- When jobs ended, for retention: one row for what one batch ended in one queue and state.  A job that was
--- removed or run again since is passed over when the row's time comes.
+-- When jobs ended, for retention: one row for all jobs that a batch ended in one queue and state.
+-- Retention skips a job that was removed or run again since.
 CREATE TABLE endings (
     id BIGINT PRIMARY KEY,
     queue BIGINT NOT NULL,
@@ -83,7 +84,7 @@ ALTER TABLE endings ALTER jobs SET STORAGE EXTERNAL; -- ids are not worth compre
 
 CREATE INDEX endings_by_time ON endings (queue, state, finished_at);
 
--- What a job carries; a job that carries nothing has no row.
+-- Keys, params, results and so on.  A job without any has no row.
 CREATE TABLE payload (
     id BIGINT PRIMARY KEY,
     key BYTEA,
@@ -94,7 +95,7 @@ CREATE TABLE payload (
     result TEXT COLLATE "C"
 );
 
--- Attempts that ended and were followed by another.  The last one stands in the job's own row.
+-- Attempts that were followed by another.  The last attempt is in the job's own row.
 CREATE TABLE progress (
     job BIGINT NOT NULL,
     seq BIGINT NOT NULL,
@@ -113,8 +114,8 @@ CREATE TABLE progress (
     PRIMARY KEY (job, seq)
 );
 
--- One row a claim request: finds the running jobs again after a restart.  It names at least those that
--- still run under its token.
+-- One row for each claim request, to find the running jobs after a restart.  It names at least the
+-- jobs that still run under its token.
 CREATE TABLE claims (
     token BIGINT PRIMARY KEY,
     node BIGINT NOT NULL,
@@ -145,14 +146,14 @@ CREATE TABLE logs (
     PRIMARY KEY (job, first)
 );
 
--- Effects too large for one transaction, worked off in chunks.
+-- Actions on too many jobs for one transaction, carried out in chunks.
 CREATE TABLE work (
     id BIGINT PRIMARY KEY,
     kind BIGINT NOT NULL,
     args TEXT COLLATE "C" NOT NULL,
     phase BIGINT NOT NULL,
     cursor BIGINT NOT NULL,
-    last BIGINT NOT NULL,       -- jobs above came later and are not meant
+    last BIGINT NOT NULL,       -- jobs with higher ids came later and are not changed
     changed BIGINT NOT NULL,
     refused BIGINT NOT NULL,
     created_at BIGINT NOT NULL,

@@ -1,5 +1,5 @@
--- The first store.  Instants are microseconds since 1970, 0 for none.  States, outcomes and causes are
--- the numbers of core/job_state.h and core/job.h.
+-- The first schema.  Instants are microseconds since 1970; 0: none.  States, outcomes and causes
+-- are the numbers of core/job/state.h and core/job/job.h.
 
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -10,7 +10,7 @@ CREATE TABLE queues (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     state INTEGER NOT NULL,
-    definition TEXT NOT NULL,   -- canonical JSON, core/queue_def.h
+    definition TEXT NOT NULL,   -- canonical JSON, core/queue/def.h
     streak INTEGER NOT NULL,    -- failures in a row
     changed_at INTEGER NOT NULL
 );
@@ -25,11 +25,11 @@ CREATE TABLE workers (
     seen_at INTEGER NOT NULL
 );
 
--- Jobs that live.  Only what moves stands here; the payload has a table of its own and is never copied.
--- Rows are made at full width: what a claim fills in later holds wide numbers (the id) from the start, so
--- that a claim changes a row in place and never splits its page.  An ended job moves to `ended`: this table
--- stays as small as the work that is left.  Later columns (group, route, lane …) are added at the end of
--- both: rows without them stay as they are.
+-- Jobs that have not ended.  Only columns that change are here; the rest is in `payload` and is
+-- never copied.  Columns that a claim sets later hold a number of the same width (the id) from the
+-- start, so that a claim changes a row in place and never splits its page.  An ended job moves to
+-- `ended`, so this table stays as small as the remaining work.  New columns are added at the end of
+-- both tables: existing rows are not rewritten.
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
@@ -42,7 +42,7 @@ CREATE TABLE jobs (
     lease_until_at INTEGER NOT NULL,
     worker INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    history TEXT                -- JSON of what most jobs never have, store/history.h
+    history TEXT                -- JSON: values that most jobs lack, store/jobs/history.h
 );
 
 CREATE INDEX jobs_ready ON jobs (queue, priority DESC) WHERE state = 4;
@@ -65,8 +65,8 @@ CREATE TABLE ended (
 
 CREATE INDEX ended_failed ON ended (state) WHERE state = 7;
 
--- When jobs ended, for retention: one row for what one batch ended in one queue and state.  A job that was
--- removed or run again since is passed over when the row's time comes.
+-- When jobs ended, for retention: one row for all jobs that a batch ended in one queue and state.
+-- Retention skips a job that was removed or run again since.
 CREATE TABLE endings (
     id INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
@@ -77,7 +77,7 @@ CREATE TABLE endings (
 
 CREATE INDEX endings_by_time ON endings (queue, state, finished_at);
 
--- What a job carries; a job that carries nothing has no row.
+-- Keys, params, results and so on.  A job without any has no row.
 CREATE TABLE payload (
     id INTEGER PRIMARY KEY,
     key TEXT,
@@ -88,7 +88,7 @@ CREATE TABLE payload (
     result TEXT
 );
 
--- Attempts that ended and were followed by another.  The last one stands in the job's own row.
+-- Attempts that were followed by another.  The last attempt is in the job's own row.
 CREATE TABLE progress (
     job INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -107,8 +107,8 @@ CREATE TABLE progress (
     PRIMARY KEY (job, seq)
 );
 
--- One row a claim request: finds the running jobs again after a restart.  It names at least those that
--- still run under its token.
+-- One row for each claim request, to find the running jobs after a restart.  It names at least the
+-- jobs that still run under its token.
 CREATE TABLE claims (
     token INTEGER PRIMARY KEY,
     node INTEGER NOT NULL,
@@ -138,14 +138,14 @@ CREATE TABLE logs (
     PRIMARY KEY (job, first)
 );
 
--- Effects too large for one transaction, worked off in chunks.
+-- Actions on too many jobs for one transaction, carried out in chunks.
 CREATE TABLE work (
     id INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL,
     args TEXT NOT NULL,
     phase INTEGER NOT NULL,
     cursor INTEGER NOT NULL,
-    last INTEGER NOT NULL,      -- jobs above came later and are not meant
+    last INTEGER NOT NULL,      -- jobs with higher ids came later and are not changed
     changed INTEGER NOT NULL,
     refused INTEGER NOT NULL,
     created_at INTEGER NOT NULL,

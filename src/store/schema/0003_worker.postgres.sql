@@ -1,8 +1,8 @@
--- What workers tell of themselves, when parts of a log were written, and what happened to queues.
+-- Descriptions of workers, times of log parts, and events of queues.
 
 ALTER TABLE queues ADD COLUMN restarts BIGINT NOT NULL DEFAULT 0;
 
--- A worker that has described itself is shown by that, not by what its claims ask for.
+-- 1: `queues` is the worker's own description; 0: it is taken from its last claim.
 ALTER TABLE workers ADD COLUMN described BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE workers ADD COLUMN slots BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE workers ADD COLUMN broken TEXT COLLATE "C"; -- JSON object: queue to reason

@@ -1,1 +1,1 @@
--- An embedded store has one server: nothing is to be told apart.
+-- Nothing: an embedded store has one server.

@@ -1,5 +1,5 @@
--- Which process of a worker's name may claim under it: engine/instance.c.  NULL where it has not told.
+-- The process that may claim under a worker's name: engine/queues/instance.c.  NULL: unknown.
 ALTER TABLE workers ADD COLUMN instance TEXT COLLATE "C";
-ALTER TABLE workers ADD COLUMN boot TEXT COLLATE "C";      -- of its machine
+ALTER TABLE workers ADD COLUMN boot TEXT COLLATE "C";      -- boot id of its machine
 ALTER TABLE workers ADD COLUMN since_at BIGINT NOT NULL DEFAULT 0;   -- when that instance came
-ALTER TABLE workers ADD COLUMN lease_us BIGINT NOT NULL DEFAULT 0;   -- so long may it be away
+ALTER TABLE workers ADD COLUMN lease_us BIGINT NOT NULL DEFAULT 0;   -- how long it may be silent

@@ -1,4 +1,4 @@
--- What a job's end has cancelled, so that running that job again brings it back.
+-- Jobs that were cancelled because of another job's end.  Running that job again brings them back.
 
 CREATE TABLE undone (
     waiter INTEGER PRIMARY KEY, -- a job that was cancelled because of a condition
@@ -7,8 +7,8 @@ CREATE TABLE undone (
 
 CREATE INDEX undone_target ON undone (target, waiter);
 
--- Jobs that are run again, and what they had cancelled is still to be brought back.
+-- Jobs that were run again, while jobs that they had cancelled are still to be brought back.
 CREATE TABLE revivals (
     target INTEGER PRIMARY KEY,
-    cursor INTEGER NOT NULL     -- waiters up to here were looked at
+    cursor INTEGER NOT NULL     -- the last waiter that was checked
 );

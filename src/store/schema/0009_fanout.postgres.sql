@@ -1,15 +1,16 @@
 -- Large fan-outs: decided by one commit, carried out by the commits that follow.
 
--- What several jobs carry alike: their params, and now their body as well.
+-- Jobs can have their body in common as well as their params.
 ALTER TABLE shared ALTER params DROP NOT NULL;
 ALTER TABLE shared ADD COLUMN body BYTEA;
 
--- Publications of which some jobs are still to be made.
+-- Publications some of whose jobs are not made yet.
 CREATE TABLE spreads (
-    id BIGINT PRIMARY KEY,      -- of its first job, and of what its jobs share
-    key BYTEA UNIQUE,           -- that it was published under
-    content BIGINT NOT NULL,    -- hash of what was published under the key; of a firing the queue of its cause
-    chained BIGINT NOT NULL,    -- 1: by the end of a job; 2: a join has fired, to the destinations in the bill
+    id BIGINT PRIMARY KEY,      -- id of its first job, and of the shared params and body
+    key BYTEA UNIQUE,           -- the key it was published with
+    -- hash of what was published under the key; for a join: the queue of the job that fired it
+    content BIGINT NOT NULL,
+    chained BIGINT NOT NULL,    -- 1: by the end of a job; 2: by a join, to destinations in `bill`
     priority BIGINT NOT NULL,
     labels TEXT COLLATE "C",    -- JSON object
     bill TEXT COLLATE "C" NOT NULL, -- JSON, core/route/routing.h
@@ -20,7 +21,7 @@ CREATE TABLE spreads (
 
 ALTER TABLE spreads ALTER targets SET STORAGE EXTERNAL; -- ids are not worth compressing
 
--- Ends of jobs and of steps that still lead somewhere.
+-- Ends of jobs and steps some of whose destinations are not followed yet.
 CREATE TABLE follows (
     id BIGINT PRIMARY KEY,
     job BIGINT NOT NULL,
@@ -28,21 +29,23 @@ CREATE TABLE follows (
     state BIGINT NOT NULL,
     step BIGINT NOT NULL,       -- its number; 0: the job itself
     whole BIGINT NOT NULL,      -- 1: the job has ended, not only a step of it
-    dests TEXT COLLATE "C",     -- JSON: where its queue led at that time
+    dests TEXT COLLATE "C",     -- JSON: destinations of its queue at that time
     place BIGINT NOT NULL       -- destinations before this one have been followed
-) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+        autovacuum_vacuum_cost_delay = 0);
 
 CREATE INDEX follows_job ON follows (job);
 
--- The lowest level of a signal that anybody waits for: one that rises below it is told to nobody.
+-- Finds the lowest level of a signal that a job waits for: below it nobody is woken.
 CREATE INDEX waits_level ON waits (target, level) WHERE kind = 2;
 
--- It goes with the last one that uses it.  Two servers may remove the last two at once: who comes second waits for the
--- first, and then sees that nobody is left.
+-- A row is removed with the last job that uses it.  If two servers remove the last two jobs at the
+-- same time, the second waits for the first and then finds no other job.
 CREATE OR REPLACE FUNCTION shared_gone() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM 1 FROM shared WHERE id = OLD.shared FOR UPDATE;
-    DELETE FROM shared WHERE id = OLD.shared AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.shared = OLD.shared)
+    DELETE FROM shared WHERE id = OLD.shared
+        AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.shared = OLD.shared)
         AND NOT EXISTS (SELECT 1 FROM spreads WHERE spreads.id = OLD.shared);
     RETURN NULL;
 END $$;
@@ -50,7 +53,8 @@ END $$;
 CREATE FUNCTION spread_gone() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM 1 FROM shared WHERE id = OLD.id FOR UPDATE;
-    DELETE FROM shared WHERE id = OLD.id AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.shared = OLD.id);
+    DELETE FROM shared WHERE id = OLD.id
+        AND NOT EXISTS (SELECT 1 FROM payload WHERE payload.shared = OLD.id);
     RETURN NULL;
 END $$;
 

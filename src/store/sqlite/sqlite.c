@@ -52,8 +52,8 @@ enum err_code sqlite_code(int rc)
     }
 }
 
-/* A log that was cut off is not checkpointed: its pages would be mixed with older ones.  With a mark
- * above what is left of it, the next start reports the loss. */
+/* A log that was cut off is not checkpointed: its pages would be mixed with older ones.  The mark
+ * is raised above what is left of it, so that the next start reports the loss. */
 static bool give_up_cut_log(struct sqlite_db *db)
 {
     if (!sqlite_log_is_cut(db))
