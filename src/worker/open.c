@@ -80,13 +80,6 @@ static void find_names(struct worker *w, const char *name)
     w->name = keep_text(w, name != NULL ? name : host);
 }
 
-static enum err_code check_name(const char *name, struct err *err)
-{
-    if (queue_name_check(slice_of(name), err) != E_OK)
-        return err_wrap(err, "the worker's name '%s'", name);
-    return E_OK;
-}
-
 /* Each program needs pipes, and its slot keeps a directory and files open. */
 static void limit_slots(struct worker *w, rlim_t files)
 {
@@ -134,6 +127,8 @@ static enum err_code open_state(struct worker *w, struct err *err)
     CLEANUP(mem) char *data_dir = NULL;
     CLEANUP(buf) struct buf dir = BUF_INIT(4096);
 
+    if (queue_name_check(slice_of(w->name), err) != E_OK)
+        return err_wrap(err, "the worker's name '%s'", w->name);
     if (client_data_dir(w->config.data_dir, &data_dir, err) != E_OK)
         return err->code;
     buf_addf(&dir, "%s/workers/%s", data_dir, w->name);
@@ -177,8 +172,7 @@ enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,
     find_names(w, config->name);
     note_surroundings(w);
     talk_init(w);
-    if (check_name(w->name, err) != E_OK || open_state(w, err) != E_OK ||
-        channels_open(loop, &w->channels, err) != E_OK ||
+    if (open_state(w, err) != E_OK || channels_open(loop, &w->channels, err) != E_OK ||
         async_client_new(loop, &w->config.client, &w->client, err) != E_OK) {
         channels_close(w->channels);
         worker_deinit(w);

@@ -100,15 +100,6 @@ static void kill_all(struct worker *w)
     }
 }
 
-/* Kills the programs and gives up the results that could not be delivered. */
-static void give_up(struct worker *w)
-{
-    if (w->n_tasks > 0)
-        log_warn("%zu jobs could not be handed back: their leases run out", w->n_tasks);
-    kill_all(w);
-    set_stopped(w);
-}
-
 static void look_at_end(struct worker *w)
 {
     if (w->state == WORKER_UP || w->state == WORKER_STOPPED)
@@ -117,17 +108,20 @@ static void look_at_end(struct worker *w)
         set_stopped(w);
         return;
     }
+    /* An unreachable server alone does not justify the whole grace period. */
     if (w->n_tasks == 0 && w->end_at > worker_now(w) + ENDING_US)
-        w->end_at =
-            worker_now(w) +
-            ENDING_US; /* an unreachable server alone does not justify the whole grace period */
+        w->end_at = worker_now(w) + ENDING_US;
     worker_wake_at(w, w->end_at);
     if (worker_now(w) < w->end_at)
         return;
-    if (w->state == WORKER_STOPPING)
+    if (w->state == WORKER_STOPPING) {
         worker_end_now(w);
-    else
-        give_up(w);
+        return;
+    }
+    if (w->n_tasks > 0)
+        log_warn("%zu jobs could not be handed back: their leases run out", w->n_tasks);
+    kill_all(w);
+    set_stopped(w);
 }
 
 static void set_timer(struct worker *w)
@@ -196,19 +190,14 @@ void worker_end_now(struct worker *w)
         task_stop(t, VERDICT_HANDBACK);
 }
 
-/* Records the running tasks as lost, for the next worker, as if this one had been killed. */
-static void note_lost(struct worker *w)
-{
-    for (struct task *t = w->tasks; t != NULL; t = t->next)
-        if (t->state != TASK_WAITING && !t->lost && t->end_record == NULL)
-            t->end_record = slots_note_end(w->slots, t->id, t->lease);
-}
-
 void worker_abandon(struct worker *w)
 {
     if (w->state == WORKER_STOPPED)
         return;
-    note_lost(w);
+    /* Records the running tasks as lost, for the next worker, as if this one had been killed. */
+    for (struct task *t = w->tasks; t != NULL; t = t->next)
+        if (t->state != TASK_WAITING && !t->lost && t->end_record == NULL)
+            t->end_record = slots_note_end(w->slots, t->id, t->lease);
     kill_all(w);
     set_stopped(w);
 }

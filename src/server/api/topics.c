@@ -97,21 +97,14 @@ struct start_params {
     struct err *err;
 };
 
-static bool was_seen(const struct start_params *p, struct slice name)
-{
-    for (size_t i = 0; i < p->n_names; i++)
-        if (slice_equal(p->names[i], name))
-            return true;
-    return false;
-}
-
 /* Every value is a string.  They were checked to be UTF-8. */
 static enum err_code add_start_param(struct start_params *p, struct slice name, struct slice value)
 {
     struct quote quote;
 
-    if (was_seen(p, name))
-        return err_set(p->err, E_INVALID, "duplicate parameter %s", quote_text(&quote, name));
+    for (size_t i = 0; i < p->n_names; i++)
+        if (slice_equal(p->names[i], name))
+            return err_set(p->err, E_INVALID, "duplicate parameter %s", quote_text(&quote, name));
     if (p->n_names == START_PARAMS_MAX)
         return err_set(p->err, E_INVALID, "more than %d parameters", START_PARAMS_MAX);
     p->names[p->n_names++] = name;

@@ -25,18 +25,15 @@ void input_take(struct input *in, size_t size)
     }
 }
 
-static bool is_kept(const struct input *in)
-{
-    return in->kept.data != NULL && in->rest.data >= in->kept.data &&
-           in->rest.data <= in->kept.data + in->kept.size;
-}
-
 /* Afterwards `kept` holds what is left, and nothing else. */
 void input_keep(struct input *in)
 {
+    bool is_kept = in->kept.data != NULL && in->rest.data >= in->kept.data &&
+                   in->rest.data <= in->kept.data + in->kept.size;
+
     if (in->rest.size == 0)
         return;
-    if (is_kept(in)) {
+    if (is_kept) {
         memmove(in->kept.data, in->rest.data, in->rest.size);
         in->kept.size = in->rest.size;
     } else {

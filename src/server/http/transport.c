@@ -20,21 +20,16 @@ static ssize_t plain_recv(struct channel *ch, void *to, size_t size)
 }
 
 /* Most replies are one part: send is cheaper than sendmsg. */
-static ssize_t send_parts(int fd, const struct iovec *parts, size_t n_parts, int flags)
+static ssize_t plain_send(struct channel *ch, const struct iovec *parts, size_t n_parts)
 {
     /* msg_iov is not const, but what it points to is only read. */
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = n_parts};
-
-    return n_parts == 1 ? send(fd, parts[0].iov_base, parts[0].iov_len, flags)
-                        : sendmsg(fd, &message, flags);
-}
-
-static ssize_t plain_send(struct channel *ch, const struct iovec *parts, size_t n_parts)
-{
+    const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
     ssize_t n;
 
     do
-        n = send_parts(ch->fd, parts, n_parts, MSG_DONTWAIT | MSG_NOSIGNAL);
+        n = n_parts == 1 ? send(ch->fd, parts[0].iov_base, parts[0].iov_len, flags)
+                         : sendmsg(ch->fd, &message, flags);
     while (n < 0 && errno == EINTR);
     return n;
 }

@@ -249,27 +249,20 @@ static const struct {
     [EXCHANGE_TOUCH] = {&touches_object, EXCHANGE_TOUCHED},
 };
 
-/* Without `max` as many as all queues together may give. */
-static void set_max(struct exchange *x)
-{
-    int sum = 0;
-
-    for (size_t i = 0; i < x->n_queues && sum < OP_CLAIM_MAX; i++)
-        sum += x->queues[i].max;
-    if (x->max < 0)
-        x->max = sum < OP_CLAIM_MAX ? sum : OP_CLAIM_MAX;
-}
-
 static enum err_code check_claim(struct object_read *r, struct slice value)
 {
     struct exchange *x = r->to;
+    int sum = 0;
 
     (void)value;
     if ((x->all || x->wake) && x->worker.name.size == 0) {
         r->key = x->all ? "all" : "wake";
         return err_set(r->err, E_INVALID, "needs the name of the worker");
     }
-    set_max(x);
+    for (size_t i = 0; i < x->n_queues && sum < OP_CLAIM_MAX; i++)
+        sum += x->queues[i].max;
+    if (x->max < 0) /* not given: as many as all queues together may give */
+        x->max = sum < OP_CLAIM_MAX ? sum : OP_CLAIM_MAX;
     return E_OK;
 }
 

@@ -108,14 +108,6 @@ static enum err_code begin_spool(struct request *r, struct err *err)
     return E_OK;
 }
 
-/* Reserves a small body at once.  A larger one grows as it arrives, so that announcing a length
- * takes no memory. */
-static void reserve(struct request *r)
-{
-    if (r->body.data == NULL)
-        (void)buf_reserve(&r->body, r->headers.length < BODY_FREE ? r->headers.length : BODY_FREE);
-}
-
 static enum err_code keep(struct request *r, struct slice data, struct err *err)
 {
     if (r->body_seen > r->body_max)
@@ -128,7 +120,10 @@ static enum err_code keep(struct request *r, struct slice data, struct err *err)
         return add_to_spool(r, data, err);
     if (count_memory(r, data.size, err) != E_OK)
         return err->code;
-    reserve(r);
+    /* Reserves a small body at once.  A larger one grows as it arrives, so that announcing a length
+     * takes no memory. */
+    if (r->body.data == NULL)
+        (void)buf_reserve(&r->body, r->headers.length < BODY_FREE ? r->headers.length : BODY_FREE);
     buf_add_slice(&r->body, data);
     ASSERT(!r->body.overflowed);
     return E_OK;

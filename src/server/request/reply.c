@@ -204,13 +204,6 @@ static void end_stream(struct request *r, ssize_t how, struct buf *out)
 
 enum { FRAME_HEAD = 6, FRAME_TAIL = 2 }; /* "3FFF" CR LF, and CR LF */
 
-static void write_frame(char frame[static FRAME_HEAD], size_t size)
-{
-    for (int i = 0; i < 4; i++)
-        frame[i] = "0123456789abcdef"[size >> (12 - 4 * i) & 15];
-    memcpy(frame + 4, "\r\n", 2);
-}
-
 /* Adds the next part, framed when the stream is chunked.  False when there is none now. */
 static bool pull(struct request *r, struct buf *out)
 {
@@ -232,7 +225,9 @@ static bool pull(struct request *r, struct buf *out)
     if (s->left != STREAM_ENDLESS)
         s->left -= (size_t)n;
     if (s->chunked) {
-        write_frame(frame, (size_t)n);
+        for (int i = 0; i < 4; i++)
+            frame[i] = "0123456789abcdef"[(size_t)n >> (12 - 4 * i) & 15];
+        memcpy(frame + 4, "\r\n", 2);
         out->size += FRAME_HEAD;
         buf_add_str(out, "\r\n");
     }

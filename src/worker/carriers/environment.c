@@ -96,15 +96,6 @@ static void add_params(struct env *e, struct slice params)
     }
 }
 
-static void add_user(struct env *e, const struct spawn_user *user)
-{
-    if (user == NULL)
-        return;
-    add(e, "HOME", slice_of(user->home));
-    add(e, "USER", slice_of(user->name));
-    add(e, "LOGNAME", slice_of(user->name));
-}
-
 static bool is_of_user(const char *variable)
 {
     return strncmp(variable, "HOME=", 5) == 0 || strncmp(variable, "USER=", 5) == 0 ||
@@ -148,19 +139,19 @@ static void add_given(struct env *e, struct slice given)
         set(e, arena_strdup(e->arena, jtext_text(name, e->arena)), jtext_text(value, e->arena));
 }
 
-static size_t count_given(const struct environment_of *of)
-{
-    return (of->queue_env.size > 0 ? jtext_count_members(of->queue_env) : 0) +
-           (of->job_env.size > 0 ? jtext_count_members(of->job_env) : 0);
-}
-
 static void begin(struct env *e, const struct environment_of *of, size_t n)
 {
     for (size_t i = 0; of->base[i] != NULL; i++)
         n++;
-    e->items = arena_array(e->arena, n + count_given(of) + FIXED_MAX + 1, sizeof(*e->items));
+    n += of->queue_env.size > 0 ? jtext_count_members(of->queue_env) : 0;
+    n += of->job_env.size > 0 ? jtext_count_members(of->job_env) : 0;
+    e->items = arena_array(e->arena, n + FIXED_MAX + 1, sizeof(*e->items));
     add_base(e, of);
-    add_user(e, of->user);
+    if (of->user != NULL) {
+        add(e, "HOME", slice_of(of->user->home));
+        add(e, "USER", slice_of(of->user->name));
+        add(e, "LOGNAME", slice_of(of->user->name));
+    }
     if (of->workdir != NULL)
         add(e, "PWD", slice_of(of->workdir));
     add_given(e, of->queue_env);

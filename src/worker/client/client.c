@@ -98,20 +98,15 @@ static CURLcode perform(struct call *call)
     return code;
 }
 
-static bool is_json(CURL *curl)
-{
-    char *type = NULL;
-
-    return curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type) == CURLE_OK && type != NULL &&
-           strncasecmp(type, "application/json", strlen("application/json")) == 0;
-}
-
 static enum err_code parse_reply(struct call *call, struct err *err)
 {
     struct client_reply *r = call->reply;
     json_error_t why;
+    char *type = NULL;
 
-    if (!is_json(call->client->curl) || r->text.size == 0)
+    if (curl_easy_getinfo(call->client->curl, CURLINFO_CONTENT_TYPE, &type) != CURLE_OK ||
+        type == NULL || strncasecmp(type, "application/json", strlen("application/json")) != 0 ||
+        r->text.size == 0)
         return E_OK;
     r->json = json_loadb(r->text.data, r->text.size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
                          &why);

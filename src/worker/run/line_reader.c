@@ -19,13 +19,6 @@ void line_reader_end(struct line_reader *r)
     r->ended = true;
 }
 
-static struct slice without_cr(struct slice text)
-{
-    if (text.size > 0 && text.data[text.size - 1] == '\r')
-        text.size--;
-    return text;
-}
-
 /* Keeps the bytes of an incomplete line, or only counts them when it is too long. */
 static void hold(struct line_reader *r, struct slice bytes)
 {
@@ -49,7 +42,8 @@ static void complete(struct line_reader *r, struct slice bytes, struct line *ret
         text = buf_slice(&r->held);
         r->given = true;
     }
-    text = without_cr(text);
+    if (text.size > 0 && text.data[text.size - 1] == '\r')
+        text.size--;
     if (r->skipped == 0 && text.size > r->limit)
         r->skipped = text.size;
     *ret_line = (struct line){.text = text};

@@ -72,18 +72,10 @@ static void take_step(struct task *t)
                    : EMIT_ROUTE;
 }
 
-static void take_body(struct task *t)
-{
-    struct slice encoded = text_member(t->json, "body_base64", &t->arena);
-
-    t->body = text_member(t->json, "body", &t->arena);
-    if (encoded.data != NULL && !base64_decode(encoded, &t->arena, &t->body))
-        log_warn("job %.*s: its body is not base64", (int)t->id.size, t->id.data);
-}
-
 static void take_members(struct task *t)
 {
     struct arena *a = &t->arena;
+    struct slice encoded = text_member(t->json, "body_base64", a);
 
     t->id = text_member(t->json, "id", a);
     t->lease = text_member(t->json, "lease", a);
@@ -102,7 +94,9 @@ static void take_members(struct task *t)
     t->lost_before = int_member(t->json, "lost");
     t->timeout_us = timeout_member(t->json, a);
     take_step(t);
-    take_body(t);
+    t->body = text_member(t->json, "body", a);
+    if (encoded.data != NULL && !base64_decode(encoded, a, &t->body))
+        log_warn("job %.*s: its body is not base64", (int)t->id.size, t->id.data);
 }
 
 /* ---- life ---- */

@@ -95,12 +95,6 @@ bool talk_takes_turns(const struct worker *w)
     return w->served.items.count > QUEUES_MAX;
 }
 
-static void reserve(struct talk_request *r, struct served_queue *q, int n)
-{
-    VEC_PUSH(&r->reserved, ((struct talk_reservation){q, n}));
-    q->reserved += n;
-}
-
 void talk_add_capacity(struct talk_request *r, struct buf *b, int room)
 {
     struct worker *w = r->worker;
@@ -122,7 +116,8 @@ void talk_add_capacity(struct talk_request *r, struct buf *b, int room)
         jtext_add_string(b, slice_of(q->name));
         buf_add_char(b, ':');
         buf_add_int(b, n);
-        reserve(r, q, n);
+        VEC_PUSH(&r->reserved, ((struct talk_reservation){q, n}));
+        q->reserved += n;
     }
     buf_addf(b, "},\"max\":%d,\"commands\":true", room);
     r->max = room;

@@ -7,11 +7,6 @@
 
 /* ---- ends ---- */
 
-static bool is_gone(enum err_code code)
-{
-    return code == E_STALE_LEASE || code == E_NOT_FOUND || code == E_CONFLICT;
-}
-
 static struct err error_of(struct slice result)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -47,7 +42,7 @@ static void take_result(struct task *t, struct slice result)
     t->finish_sent = false;
     if (err.code == E_OK) {
         worker_task_done(t, job_ended(result));
-    } else if (is_gone(err.code)) {
+    } else if (err.code == E_STALE_LEASE || err.code == E_NOT_FOUND || err.code == E_CONFLICT) {
         log_warn("job %.*s: its result was not accepted: %s", (int)t->id.size, t->id.data, err.msg);
         t->lost = true;
         worker_task_done(t, false);

@@ -37,14 +37,6 @@ void talk_init(struct worker *w)
 
 /* ---- requests under way ---- */
 
-static void enlist(struct worker *w, struct talk_request *r)
-{
-    r->next = w->talk.requests;
-    if (r->next != NULL)
-        r->next->prev = r;
-    w->talk.requests = r;
-}
-
 static void delist(struct talk_request *r)
 {
     struct talk *t = &r->worker->talk;
@@ -241,7 +233,10 @@ static void send_request(struct talk_request *r)
     struct talk *t = &r->worker->talk;
 
     t->reserved += r->max;
-    enlist(r->worker, r);
+    r->next = t->requests;
+    if (r->next != NULL)
+        r->next->prev = r;
+    t->requests = r;
     r->call = async_client_send(r->worker->client,
                                 &(struct async_call){
                                     .method = "POST",

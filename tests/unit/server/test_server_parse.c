@@ -3,21 +3,12 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/siphash.h"
 #include "core/job/lease.h"
 #include "core/submit/content_hash.h"
+#include "parse_testing.h"
 #include "server/limits.h"
 #include "server/parse/exchange.h"
 #include "server/parse/job_filter.h"
-#include "server/parse/submit.h"
-#include "testing.h"
-
-#define ID "0AHY0AM680000"
-#define LEASE "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC" /* of ID, by lease_key */
-
-static const struct siphash_key lease_key = {{1, 2}};
-static const struct submit_source user = {.no_commands = COMMANDS_REFUSED, .leases = &lease_key};
-static const struct submit_source admin = {.leases = &lease_key};
 
 /* What must be refused, with which code, and a part of the message that helps. */
 struct bad {
@@ -26,37 +17,11 @@ struct bad {
     const char *says;
 };
 
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = ARENA_INIT;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
 static void assert_says(const struct bad *bad, const struct err *err)
 {
     if (err->code != bad->code || strstr(err->msg, bad->says) == NULL)
         fail_msg("%.200s: %s: %s (not %s: %s)", bad->text, err_name(err->code), err->msg,
                  err_name(bad->code), bad->says);
-}
-
-static struct submit submitted(const char *text, const struct submit_source *source)
-{
-    struct submit submit = {.mode = SUBMIT_LINES};
-    struct err err = ERR_INIT;
-
-    if (parse_submit(slice_of(text), source, &arena, &submit, &err) != E_OK)
-        fail_msg("%s", err.msg);
-    return submit;
 }
 
 static const struct bad bad_jobs[] = {

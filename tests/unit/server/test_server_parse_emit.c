@@ -2,35 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/siphash.h"
+#include "parse_testing.h"
 #include "server/limits.h"
 #include "server/parse/emit.h"
 #include "server/parse/exchange.h"
-#include "testing.h"
 
-#define ID "0AHY0AM680000"
-#define LEASE "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC" /* of ID, by lease_key */
 #define HELD "\"id\":\"" ID "\",\"lease\":\"" LEASE "\""
-
-static const struct siphash_key lease_key = {{1, 2}};
-static const struct submit_source user = {.no_commands = COMMANDS_REFUSED, .leases = &lease_key};
-static const struct submit_source admin = {.leases = &lease_key};
-
-static struct arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = ARENA_INIT;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
 
 static void an_emit_arrives_whole(void **state)
 {
