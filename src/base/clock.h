@@ -28,9 +28,7 @@
 struct now {
     int64_t wall_at;
     int64_t steady_at;
-    int64_t
-        /* for so long was the machine suspended since it was started: steady_at lacks it */
-        asleep_us;
+    int64_t asleep_us; /* how long the machine was suspended since its start; not in steady_at */
 };
 
 /* By how much the wall clock was set between two instants: forward if above 0. */

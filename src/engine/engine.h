@@ -2,8 +2,8 @@
  * The engine: all changes to the store, in group commits.
  *
  * One thread owns it.  engine_run takes every op that waits, runs them by kind in one transaction,
- * commits once, then calls each op's `done`.  What the engine does by itself (expired leases, due
- * jobs, chunked work, retention) rides in the same transactions.  Time is a parameter (both clocks,
+ * commits once, then calls each op's `done`.  The engine's own work (expired leases, due jobs,
+ * bulk actions, retention) rides in the same transactions.  Time is a parameter (both clocks,
  * see base/clock.h): nothing in here reads one, so that the engine can be simulated.
  *
  * In memory, rebuilt from the store at open: queue definitions, the next ready ids of each queue,
@@ -42,7 +42,7 @@ struct event {
 
 typedef void event_fn(void *ctx, const struct event *event);
 
-/* A batch failed, or what follows a commit did: the store's trouble, told once for each. */
+/* A batch failed, or what follows a commit did: called once for each failure of the store. */
 typedef void trouble_fn(void *ctx, const struct err *err);
 
 /* This server has taken over what dead ones left: their names, and how many claims they had. */
@@ -55,18 +55,18 @@ struct engine_config {
     bool trust_clock;    /* though it is more than a year ahead of the store's last ids */
     uint64_t seed;
     struct siphash_key lease_key; /* random: becomes the store's if it has none */
-    struct now (*clock)(void);    /* how long a batch takes; NULL: no time at all */
+    struct now (*clock)(void);    /* how long a batch takes; NULL: it takes no time */
     event_fn *on_event;           /* NULL: nobody listens */
     void *event_ctx;
-    trouble_fn *on_trouble; /* NULL: nobody is told */
+    trouble_fn *on_trouble; /* NULL: not reported */
     void *trouble_ctx;
-    adopted_fn *on_adopted; /* NULL: nobody is told */
+    adopted_fn *on_adopted; /* NULL: not reported */
     void *adopted_ctx;
     uint32_t waiting_max;       /* waiting claims and waits; one more is E_TOO_MANY */
     uint32_t waiting_reserve;   /* above that, for those of ops that may use it */
     uint32_t settle_rows;       /* of staged jobs, in one commit; 0: as many as is sensible */
     struct fanout fanout;       /* made of it in one commit; 0: as much as is sensible */
-    uint32_t subscriptions_max; /* queues of workers' own; one more is E_TOO_MANY */
+    uint32_t subscriptions_max; /* queues that belong to workers; one more is E_TOO_MANY */
 };
 
 /* Running totals, readable from any thread. */
@@ -103,7 +103,7 @@ void engine_was_away(struct engine *e, int64_t us);
 /* Whether some may be judged. */
 bool engine_has_leases(const struct engine *e);
 
-/* Clients may have left: ops that nobody waits for any more are answered by the next engine_run. */
+/* Clients may have left: the next engine_run answers the ops that nobody waits for. */
 void engine_look_for_gone(struct engine *e);
 
 /* How long until engine_run should be called though no op came: 0 when there is work left to do at

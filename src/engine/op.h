@@ -76,7 +76,7 @@ struct signal_raise_item {
 struct finish_item {
     int64_t id;
     int64_t token;            /* LEASE_FORGED: its lease is none of the job's */
-    struct slice lease;       /* as it was told */
+    struct slice lease;       /* as the worker sent it */
     enum job_outcome outcome; /* DONE FAILED LATER RETURNED CANCELLED */
     enum job_cause cause;
     bool exited;
@@ -113,15 +113,15 @@ struct touch_item {
 
 struct claim_queue {
     struct slice name;
-    int max; /* at most so many of this queue */
+    int max; /* maximum jobs of this queue */
 };
 
 struct worker_info {
     struct slice name, host, version; /* name empty: an anonymous claimer */
-    int64_t pid;                      /* 0: not told */
-    bool described;                   /* the rest is told: what it serves, in all its claims */
+    int64_t pid;                      /* 0: unknown */
+    bool described;                   /* it sends the rest: what it serves, in all its claims */
     struct slice queues;              /* JSON object: name to slots */
-    int64_t slots;                    /* 0: not told */
+    int64_t slots;                    /* 0: unknown */
     struct slice broken;              /* JSON object: queue to reason; or empty */
 
     /* Who of that name it is: see instance.c. */
@@ -285,7 +285,7 @@ enum signal_op_kind { SIGNAL_OP_RAISE, SIGNAL_OP_CLEAR };
 struct signal_op {
     enum signal_op_kind kind;
     struct slice name;
-    int64_t count; /* RAISE: by so much */
+    int64_t count; /* RAISE: added to the signal */
 };
 
 enum join_op_kind { JOIN_OP_ARRIVE, JOIN_OP_CLEAR };
@@ -311,7 +311,7 @@ struct publish {
 struct subscribe {
     struct slice topic;
     struct slice worker;
-    int64_t lifetime_us; /* so long may the worker be away */
+    int64_t lifetime_us; /* how long the worker may be absent */
 };
 
 /* ---- waiting ---- */
@@ -325,7 +325,7 @@ struct job_wait {
 
 struct news {
     struct slice text;
-    bool missed; /* the connection was lost: whatever was told meanwhile is not known */
+    bool missed; /* the connection was lost: news was missed */
 };
 
 enum op_kind {

@@ -60,11 +60,6 @@ static void wake_waits(struct engine *e)
     }
 }
 
-static bool is_claim(const struct op *op)
-{
-    return op->kind == OP_EXCHANGE && op->exchange.parts & EXCHANGE_JOBS && op->err.code == E_OK;
-}
-
 static void finish_claim(struct engine *e, struct op *op)
 {
     cancels_report(e, op);
@@ -74,7 +69,7 @@ static void finish_claim(struct engine *e, struct op *op)
     answer(op);
 }
 
-/* Waiting claims that were granted something, whose time is up, or who must be told of a cancel. */
+/* Waiting claims that were granted jobs, whose time is up, or whose worker must cancel a job. */
 static void answer_waiting(struct engine *e)
 {
     struct op **at = &e->waiting.claims;
@@ -111,12 +106,6 @@ void engine_look_for_gone(struct engine *e)
     give_up_gone(e->waiting.end_watchers);
 }
 
-/* What it finished or touched is committed: that is told, though it may not wait for jobs. */
-static bool has_done_something(const struct op *op)
-{
-    return op->kind == OP_EXCHANGE && op->exchange.n_finish + op->exchange.n_touch > 0;
-}
-
 static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
 {
     if (wait_us == 0)
@@ -124,7 +113,8 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
     uint32_t max = e->config.waiting_max + (op->may_use_reserve ? e->config.waiting_reserve : 0);
 
     if (atomic_load(&e->stats.waiting) >= max) {
-        if (!has_done_something(op))
+        /* What an exchange has finished or touched is committed: its reply says so. */
+        if (op->kind != OP_EXCHANGE || op->exchange.n_finish + op->exchange.n_touch == 0)
             err_set(&op->err, E_TOO_MANY, "%u requests wait already: come again later",
                     (unsigned)max);
         return false;
@@ -170,7 +160,7 @@ static void answer_claim(struct engine *e, struct op *op)
     finish_claim(e, op);
 }
 
-/* Whether a job or a piece of chunked work has ended, or is not there at all. */
+/* Whether a job or a bulk action has ended, or does not exist. */
 static bool has_ended(struct engine *e, struct op *op)
 {
     struct job j;
@@ -210,14 +200,17 @@ void answer_all(struct engine *e, struct op **ops, size_t n)
         wake_waits(e);
     }
     for (size_t i = 0; i < n; i++) {
-        if (is_claim(ops[i]))
-            answer_claim(e, ops[i]);
-        else if (ops[i]->kind == OP_WAIT)
-            answer_wait(e, ops[i]);
+        struct op *op = ops[i];
+        bool is_exchange = op->kind == OP_EXCHANGE && op->err.code == E_OK;
+
+        if (is_exchange && op->exchange.parts & EXCHANGE_JOBS)
+            answer_claim(e, op);
+        else if (op->kind == OP_WAIT)
+            answer_wait(e, op);
         else {
-            if (ops[i]->kind == OP_EXCHANGE && ops[i]->err.code == E_OK)
-                exchange_close(e, ops[i]);
-            answer(ops[i]);
+            if (is_exchange)
+                exchange_close(e, op);
+            answer(op);
         }
     }
 }

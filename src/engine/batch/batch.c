@@ -23,17 +23,17 @@
 
 #define RESUME_US (1 * US_PER_S)
 #define SKIP_US US_PER_MS            /* after damage that is passed over from now on */
-#define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: look at least so often */
+#define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: longest time between two looks */
 
 enum {
     SHRINK_PAGES = 256,
-    BATCH_ROWS = 10000,              /* what is asked beyond goes into a transaction of its own */
-    PUBLISH_ROWS = FANOUT_ROWS / 64, /* of one publication, at least: core/fanout.h */
-    KEPT_JOBS = 2048,                /* room for so many new jobs stays from batch to batch */
-    RACES_MAX = 10,                  /* so often may another server be faster */
-    SHORT_MS = 50,                   /* how long an op that runs alone waits for a lock … */
-    SHORT_TIMES = 10,                /* … which that many may do; */
-    SHORTEST_MS = 5,                 /* the others wait for so long */
+    BATCH_ROWS = 10000,              /* more than that is asked: another transaction */
+    PUBLISH_ROWS = FANOUT_ROWS / 64, /* of one publication, at least: core/route/fanout.h */
+    KEPT_JOBS = 2048,                /* new jobs: the room for them is kept between batches */
+    RACES_MAX = 10,                  /* how often a batch runs again because of other servers */
+    SHORT_MS = 50,                   /* lock timeout of an op that runs alone, … */
+    SHORT_TIMES = 10,                /* … until this many ops have failed, */
+    SHORTEST_MS = 5,                 /* … and after that */
 };
 
 /* ---- the batch ---- */
@@ -218,8 +218,8 @@ static enum err_code try_one(struct engine *e, struct op *op, struct err *err)
 
 /* The batch failed twice, or another server holds what it needs and may do so for long: each op for
  * itself, so that none can spoil the others.  A row that was damaged and asked for is the matter of
- * its op alone.  Together they wait for locks for hardly more than SHORT_MS * SHORT_TIMES.  What
- * the engine does by itself rests meanwhile. */
+ * its op alone.  Together they wait for locks for hardly more than SHORT_MS * SHORT_TIMES.  The
+ * engine's own work rests meanwhile. */
 static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const struct err *why)
 {
     int refused = 0;

@@ -72,7 +72,7 @@ struct batch {
     bool definitions_raised;
     int64_t settled_step_us; /* part of clocks.step_us that this batch has written */
 
-    /* After the commit: what memory learns, and who is told. */
+    /* After the commit: what memory learns, and whom it answers. */
     bool removed_some; /* rows went: free pages are given back */
     VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;

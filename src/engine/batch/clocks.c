@@ -27,7 +27,7 @@ int64_t engine_lease_at(const struct engine *e)
 }
 
 /* An outage counts for leases of up to four times its length: others can have been renewed around
- * it.  Otherwise a disk that is slow now and then would keep all leases for ever. */
+ * it.  Otherwise a disk that is slow at times would keep all leases for ever. */
 static void note_outage(struct engine *e, int64_t us)
 {
     int64_t size_us = OUTAGE_LEAST_US;
@@ -51,16 +51,6 @@ int64_t clocks_outage_at(const struct engine *e, int64_t lease_us)
     return e->clocks.outages[i];
 }
 
-/* The leases' own clock was set: what was noted by it before means nothing now. */
-static void renew_claims(struct engine *e)
-{
-    int64_t now_at = engine_lease_at(e);
-
-    clocks_outage(e);
-    for (size_t i = 0; i < e->claims.heap.count; i++)
-        e->claims.heap.items[i]->check_at = now_at; /* all alike: the heap stays one */
-}
-
 static void tell_step(const struct engine *e, int64_t step_us)
 {
     char length[DURATION_TEXT_SIZE];
@@ -78,8 +68,12 @@ static void stepped(struct engine *e, int64_t step_us)
     tell_step(e, step_us);
     e->clocks.step_us += step_us;
     e->sweep.due_at = e->sweep.retain_at = e->sweep.subscribers_at = 0;
-    if (shared_sets_clock(e))
-        renew_claims(e);
+    if (!shared_sets_clock(e))
+        return;
+    /* The leases' own clock was set: what was noted by it before means nothing now. */
+    clocks_outage(e);
+    for (size_t i = 0; i < e->claims.heap.count; i++)
+        e->claims.heap.items[i]->check_at = engine_lease_at(e); /* all alike: it stays a heap */
 }
 
 enum err_code clocks_settle(struct engine *e, struct err *err)

@@ -24,7 +24,7 @@ void counts_add(struct counts *c, int64_t queue, enum job_state state, int64_t n
 /* The sum of a queue's changes. */
 int64_t counts_of(const struct counts *c, int64_t queue);
 
-/* The queue is removed with its counts: nothing of it is to be written. */
+/* The queue is removed with its counts: none of its changes is written. */
 void counts_forget(struct counts *c, int64_t queue);
 MUST_CHECK enum err_code counts_write(struct counts *c, struct store *s, uint32_t node,
                                       struct err *err);

@@ -72,7 +72,7 @@ void effects_move(struct engine *e, const struct job *j, enum job_state from,
     effects_event(e, j, q, what);
 }
 
-/* So many jobs may still run under the claim. */
+/* `open` jobs may still run under the claim. */
 static void set_open(struct engine *e, struct live_claim *claim, size_t open)
 {
     claim->open = open;
@@ -113,12 +113,6 @@ static void add_tallies(struct engine *e)
     atomic_fetch_add(&s->retained, e->batch.tally.retained);
 }
 
-static void publish_events(struct engine *e)
-{
-    for (size_t i = 0; i < e->batch.events.count; i++)
-        e->config.on_event(e->config.event_ctx, &e->batch.events.items[i]);
-}
-
 void effects_apply(struct engine *e)
 {
     for (size_t i = 0; i < e->batch.new_claims.count; i++)
@@ -127,5 +121,6 @@ void effects_apply(struct engine *e)
     close_claims(e);
     cancels_apply(e);
     add_tallies(e);
-    publish_events(e);
+    for (size_t i = 0; i < e->batch.events.count; i++)
+        e->config.on_event(e->config.event_ctx, &e->batch.events.items[i]);
 }

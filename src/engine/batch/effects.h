@@ -1,7 +1,7 @@
 /*
  * Effects: what a change of a job means for counts, ready lists, retention and listeners.
  *
- * The note_ functions run within the transaction and change only what a failed batch takes back;
+ * All but effects_apply run within the transaction and change only what a failed batch takes back;
  * effects_apply runs after the commit.
  */
 /* SPDX-License-Identifier: MIT */

@@ -1,5 +1,5 @@
 /*
- * Opening and closing the engine: what memory holds is read from the store, and let go.
+ * Opening and closing the engine: what memory holds is read from the store, and freed.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -12,20 +12,6 @@
 #include "store/meta.h"
 
 enum { RENEW_ROWS = 1000 };
-
-static void take_claim(void *ctx, const struct stored_claim *c)
-{
-    struct engine *e = ctx;
-
-    if (claims_find(&e->claims, c->token) != NULL) /* twice, in a damaged store */
-        return;
-    struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
-
-    claim->worker = c->worker;
-    claim->lease_us = c->lease_us;
-    claim->check_at = engine_lease_at(e) + c->lease_us;
-    claims_add(&e->claims, claim);
-}
 
 static enum err_code renew_claim(struct engine *e, const struct live_claim *claim, struct err *err)
 {
@@ -67,24 +53,12 @@ static enum err_code add_default(struct engine *e, struct err *err)
 
     if (code == E_OK)
         code = queue_add_default(e, err);
-
     if (code == E_OK && e->batch.in_transaction)
         code = store_commit(e->store, err);
     if (code != E_OK)
         store_rollback(e->store);
     e->batch.in_transaction = e->batch.has_written = false;
     return code;
-}
-
-/* The clock may have been set back while nobody ran. */
-static enum err_code bound_delays(struct engine *e, struct err *err)
-{
-    if (store_begin(e->store, err) == E_OK &&
-        store_due_bound(e->store, e->now.wall_at, err) == E_OK &&
-        store_commit(e->store, err) == E_OK)
-        return E_OK;
-    store_rollback(e->store);
-    return err->code;
 }
 
 static enum err_code load(struct engine *e, struct err *err)
@@ -94,16 +68,17 @@ static enum err_code load(struct engine *e, struct err *err)
     if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK ||
         ids_open(e, floor, floor, err) != E_OK || queues_load(e, err) != E_OK ||
         add_default(e, err) != E_OK || workers_load(e, err) != E_OK ||
-        store_claims_load(e->store, take_claim, e, err) != E_OK || bulk_load(e, err) != E_OK ||
-        emitters_load(e, err) != E_OK || followups_load(e, err) != E_OK)
+        store_claims_load(e->store, lease_take_claim, e, err) != E_OK ||
+        bulk_load(e, err) != E_OK || emitters_load(e, err) != E_OK ||
+        followups_load(e, err) != E_OK)
         return err->code;
-    if (bound_delays(e, err) != E_OK)
-        return err->code;
-    if (renew_leases(e, err) != E_OK) {
-        store_rollback(e->store);
-        return err->code;
-    }
-    return E_OK;
+    /* The clock may have been set back while no server ran: delays are bounded by it. */
+    if (store_begin(e->store, err) == E_OK &&
+        store_due_bound(e->store, e->now.wall_at, err) == E_OK &&
+        store_commit(e->store, err) == E_OK && renew_leases(e, err) == E_OK)
+        return E_OK;
+    store_rollback(e->store);
+    return err->code;
 }
 
 enum err_code engine_open(struct store *store, const struct engine_config *config, struct now now,

@@ -1,6 +1,6 @@
 /*
  * The order of a batch, as one table (phases.c): a row for each step of the batch as a whole, and
- * for each kind of op.  A new use case is a file of its own and a row there.
+ * for each kind of op.  A new use case is one file and a row there.
  *
  * Within the batch's transaction, on the engine's thread.
  */

@@ -1,5 +1,5 @@
 /*
- * What the engine does by itself: leases that ran out, jobs that are due, chunked work, retention.
+ * The engine's own work: leases that ran out, jobs that are due, chunked work, retention.
  *
  * Each pass does a bounded amount in the batch's transaction; what is left is due at once again.
  */
@@ -62,7 +62,7 @@ int64_t sweep_next_wall_at(const struct engine *e)
 
 /* ---- leases ---- */
 
-/* What a look at a claim finds: the jobs that go on under it. */
+/* What a look at a claim finds: the jobs that continue under it. */
 struct look {
     size_t open;
     int64_t next_at; /* the earliest end of their leases */
@@ -83,7 +83,7 @@ static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
 }
 
 /* A worker that runs programs and let a lease run out may be stopped while its claim waits: what it
- * lost must not go back to it, to be lost again.  One that is there asks anew. */
+ * lost must not go back to it, to be lost again.  A live one asks again. */
 static void send_back_claims(struct engine *e, int64_t worker)
 {
     if (worker == 0)
@@ -119,7 +119,7 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
     return E_OK;
 }
 
-/* One that cannot be read may be anybody's: the claim stays, and is looked at now and then. */
+/* A job that cannot be read may be anybody's: the claim stays, and is looked at once a lease. */
 static void keep_open(struct engine *e, const struct live_claim *claim, struct look *look)
 {
     int64_t next_at = engine_lease_at(e) + claim->lease_us;
@@ -129,7 +129,7 @@ static void keep_open(struct engine *e, const struct live_claim *claim, struct l
         look->next_at = next_at;
 }
 
-/* A claim whose time has come: each of its jobs is lost, held on, or not its any more. */
+/* A claim whose time has come: each of its jobs is lost, continues, or is no longer its own. */
 static enum err_code look_at_claim(struct engine *e, struct live_claim *claim, struct err *err)
 {
     struct look look = {.next_at = TIME_NEVER};
@@ -202,9 +202,8 @@ static enum err_code wake_due(struct engine *e, struct err *err)
     if (store_due_next(e->store, &e->sweep.due_at, err) != E_OK)
         return err->code;
     if (rests && n < DUE_ROWS && e->sweep.due_at < e->now.wall_at + DUE_PAUSE_US)
-        e->sweep.due_at =
-            e->now.wall_at +
-            DUE_PAUSE_US; /* what is due may be in another server's hands, or left alone */
+        /* What is due may be locked by another server, or skipped. */
+        e->sweep.due_at = e->now.wall_at + DUE_PAUSE_US;
     return E_OK;
 }
 

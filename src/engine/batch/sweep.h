@@ -16,7 +16,7 @@ struct engine;
 
 struct sweep {
     int64_t due_at;         /* wall: no scheduled job is due earlier */
-    int64_t retain_at;      /* wall: nothing is to be removed earlier */
+    int64_t retain_at;      /* wall: no job is removed earlier */
     int64_t subscribers_at; /* wall: when to look for subscribers whose worker is absent */
     int64_t resume_at;      /* steady: after a failed batch, own work rests until then */
 };

@@ -64,7 +64,7 @@ bool exchange_is_sound(struct engine *e, struct op *op)
         return true;
     ASSERT(x->max >= 0 && x->max <= OP_CLAIM_MAX && x->n_queues <= OP_CLAIM_QUEUES_MAX);
     ASSERT(x->lease_us >= LEASE_MIN_US && x->lease_us <= LEASE_MAX_US);
-    /* Who is told of other definitions may name queues that are gone. */
+    /* A claim that names older definitions may name queues that are gone. */
     return claim_is_outdated(e, x) || resolve_queues(e, op);
 }
 
@@ -88,12 +88,6 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
     effects_event(e, j, g->queue, "claimed");
 }
 
-/* It was picked, but would have made the reply too large. */
-static void put_back(struct engine *e, const struct job *j)
-{
-    ready_put_back(&queue_by_id(e, j->queue)->ready, (struct ready_ref){j->priority, j->id.v});
-}
-
 /* Notes the jobs that are the claimer's now and makes the claim that watches them. */
 static struct live_claim *take_granted(struct engine *e, struct op *op, const struct job *jobs,
                                        size_t n)
@@ -106,8 +100,9 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         if (jobs[i].state == JOB_RUNNING) {
             ids[granted++] = jobs[i].id.v;
             note_granted(e, op, &jobs[i], &g);
-        } else if (jobs[i].state == JOB_READY) {
-            put_back(e, &jobs[i]);
+        } else if (jobs[i].state == JOB_READY) { /* it would have made the reply too large */
+            ready_put_back(&queue_by_id(e, jobs[i].queue)->ready,
+                           (struct ready_ref){jobs[i].priority, jobs[i].id.v});
         } else {
             e->shared.saw_locked_ready = true; /* locked by another server */
         }
@@ -296,12 +291,12 @@ void claim_write(struct engine *e, struct op *op)
         if (j->state != JOB_RUNNING)
             continue;
         if (j->queue != queue) {
-            struct job told = *j;
+            struct job granted = *j;
 
             queue = j->queue;
-            told.lease_until_at += e->leases.overrun_us;
+            granted.lease_until_at += e->leases.overrun_us;
             buf_clear(&common);
-            jtext_add_grant(&common, &told, slice_of(queue_by_id(e, queue)->name));
+            jtext_add_grant(&common, &granted, slice_of(queue_by_id(e, queue)->name));
         }
         write_one(e, &op->reply, j, buf_slice(&common));
     }
@@ -345,13 +340,6 @@ static struct held_list held_of(struct engine *e, const struct exchange *x)
     return held;
 }
 
-static bool is_held(const struct held_list *held, int64_t id, int64_t token)
-{
-    struct attempt_ref wanted = {id, token};
-
-    return bsearch(&wanted, held->items, held->count, sizeof(wanted), by_job_and_token) != NULL;
-}
-
 static enum err_code return_unheld(struct engine *e, const struct held_list *held,
                                    const struct live_claim *claim, struct err *err)
 {
@@ -359,10 +347,11 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
     const struct attempt_gain none = {0};
 
     for (size_t i = 0; i < claim->n_jobs; i++) {
+        const struct attempt_ref wanted = {claim->jobs[i], claim->token};
         bool found = false;
         struct job j;
 
-        if (is_held(held, claim->jobs[i], claim->token))
+        if (bsearch(&wanted, held->items, held->count, sizeof(wanted), by_job_and_token) != NULL)
             continue;
         if (store_job_load(e->store, claim->jobs[i], LOAD_LIVE, &e->batch.arena, &j, &found, err) !=
             E_OK)
@@ -376,7 +365,6 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
 
 /* Claims that other servers have granted are not in memory. */
 struct claim_list {
-    struct engine *e;
     VEC(struct live_claim *) claims;
 };
 
@@ -390,7 +378,7 @@ static void take_claim(void *ctx, const struct stored_claim *c)
 static enum err_code return_from_all(struct engine *e, const struct held_list *held, int64_t worker,
                                      struct err *err)
 {
-    struct claim_list list = {.e = e};
+    struct claim_list list = {.claims = VEC_INIT};
     enum err_code code = store_claims_of_worker(e->store, worker, take_claim, &list, err);
 
     for (size_t i = 0; i < list.claims.count; i++) {

@@ -1,10 +1,9 @@
 /*
- * Live claims in memory: which jobs were granted together, and when their leases are to be looked
- * at.
+ * Live claims in memory: which jobs were granted together, and when to judge their leases.
  *
- * A claim is registered after the commit that granted it and closed when none of its jobs runs
- * under its token any more.  `open` may be too high after a restart (then a look at the leases
- * finds out), never too low.  Deadlines are on the steady clock.
+ * A claim is registered after the commit that granted it and closed when no job runs under its
+ * token.  `open` may be too high after a restart (then a look at the leases finds out), never too
+ * low.  Deadlines are on the leases' clock.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -16,21 +16,18 @@ enum err_code exchange_finish(struct engine *e, struct op *op, struct err *err)
     return op->exchange.parts & EXCHANGE_RESULTS ? finish_run(e, op, err) : E_OK;
 }
 
-/* The list of a worker that has left by now may be old: the next one of its name may have been
- * granted more since. */
-static bool says_all(const struct engine *e, struct op *op)
-{
-    return op->exchange.all && (op->alive == NULL || op->alive(op)) &&
-           instance_says_all(e, &op->exchange);
-}
-
 enum err_code exchange_touch(struct engine *e, struct op *op, struct err *err)
 {
     if (op->err.code != E_OK)
         return E_OK;
     if (op->exchange.parts & EXCHANGE_TOUCHED && touch_run(e, op, err) != E_OK)
         return err->code;
-    return says_all(e, op) ? claim_return_unknown(e, op, err) : E_OK;
+    /* The list of a worker that has left by now may be old: the next one of its name may have been
+     * granted more since. */
+    if (!op->exchange.all || (op->alive != NULL && !op->alive(op)) ||
+        !instance_says_all(e, &op->exchange))
+        return E_OK;
+    return claim_return_unknown(e, op, err);
 }
 
 void exchange_close(struct engine *e, struct op *op)

@@ -48,6 +48,21 @@ enum err_code leases_load(struct engine *e, struct err *err)
     return E_OK;
 }
 
+void lease_take_claim(void *ctx, const struct stored_claim *c)
+{
+    struct engine *e = ctx;
+
+    if (claims_find(&e->claims, c->token) != NULL) /* known, or twice in a damaged store */
+        return;
+    struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
+
+    claim->worker = c->worker;
+    claim->lease_us = c->lease_us;
+    claim->found_at = engine_lease_at(e);
+    claim->check_at = claim->found_at + c->lease_us;
+    claims_add(&e->claims, claim);
+}
+
 enum err_code lease_length(const struct engine *e, int64_t token, int64_t *ret_us, struct err *err)
 {
     const struct live_claim *claim = claims_find(&e->claims, token);
@@ -62,7 +77,7 @@ int64_t lease_until_at(const struct engine *e, int64_t lease_us)
     return engine_lease_at(e) + lease_us + e->leases.margin_us;
 }
 
-/* What the batch took is forgotten by and by. */
+/* What the batch took counts less with every batch after it. */
 static void learn(struct engine *e, int64_t took_us)
 {
     int64_t margin_us = e->leases.margin_us - e->leases.margin_us / 8;

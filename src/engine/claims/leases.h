@@ -13,6 +13,7 @@
 
 struct engine;
 struct live_claim;
+struct stored_claim;
 
 #define LEASE_MARGIN_MAX_US LEASE_MIN_US /* maximum of leases.margin_us */
 
@@ -23,6 +24,10 @@ struct leases {
 
 /* Reads the store's key for leases; makes one for a store that has none. */
 MUST_CHECK enum err_code leases_load(struct engine *e, struct err *err);
+
+/* Takes a claim over from the store: its leases get a full period before they are judged. `ctx` is
+ * the engine. */
+void lease_take_claim(void *ctx, const struct stored_claim *c);
 
 /* The length of the leases of a claim, by whichever server it was granted. */
 MUST_CHECK enum err_code lease_length(const struct engine *e, int64_t token, int64_t *ret_us,

@@ -34,17 +34,6 @@ static bool is_bare(const struct picker *p, const struct queue *q)
     return p->x->commands && q->def.own_command && q->def.command.size == 0;
 }
 
-/* Before anything is taken: until the claim is written, what is picked is still ready in the
- * store. */
-static enum err_code fill_lists(const struct picker *p, struct err *err)
-{
-    for (size_t i = 0; i < p->x->n_queues; i++)
-        if (p->left[i] > 0 && queue_starts(p->queues[i]) &&
-            shared_fill_ready(p->e, p->queues[i], !is_bare(p, p->queues[i]), err) != E_OK)
-            return err->code;
-    return E_OK;
-}
-
 static const struct ready_ref *first_of(const struct picker *p, size_t i)
 {
     const struct queue *q = p->queues[i];
@@ -165,8 +154,12 @@ enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *
     size_t n = 0;
 
     init(&p, op);
-    if (fill_lists(&p, err) != E_OK)
-        return err->code;
+    /* Before anything is taken: until the claim is written, what is picked is still ready in the
+     * store. */
+    for (size_t i = 0; i < p.x->n_queues; i++)
+        if (p.left[i] > 0 && queue_starts(p.queues[i]) &&
+            shared_fill_ready(e, p.queues[i], !is_bare(&p, p.queues[i]), err) != E_OK)
+            return err->code;
     do {
         first = n;
         picked = n = take_best(&p, refs, first);

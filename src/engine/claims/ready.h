@@ -41,15 +41,15 @@ void ready_add(struct ready *r, struct ready_ref ref);
  * list. */
 void ready_put_back(struct ready *r, struct ready_ref ref);
 
-/* A ready job of the queue is not any more, other than by ready_take. */
+/* A job of the queue is no longer ready, other than by ready_take. */
 void ready_remove(struct ready *r, struct ready_ref ref);
 
-/* Makes sure that the first one is there, if there is any at all. */
+/* Makes sure that the list has its first one, if there is any. */
 MUST_CHECK enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue,
                                     struct err *err);
 
-/* The same on a shared store, with at most so many that no other server is at: they are held for
- * the batch. */
+/* The same on a shared store, with at most `most` jobs that no other server has locked: they are
+ * locked for the batch. */
 MUST_CHECK enum err_code ready_fill_held(struct ready *r, struct store *s, int64_t queue,
                                          size_t most, struct err *err);
 

@@ -51,7 +51,7 @@ static void tell_queue(struct engine *e, const struct queue *q, enum queue_state
                                  .what = what}));
 }
 
-/* As it stands in memory. */
+/* The queue as it is in memory. */
 static enum err_code write_row(struct engine *e, const struct queue *q, enum queue_state state,
                                struct slice definition, struct err *err)
 {
@@ -114,24 +114,17 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
     return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
-/* All servers count one streak.  It is written at the end of the batch, in the order of the
- * queues: servers that lock rows in different orders would wait for each other. */
-static bool any_failed(const struct streak_end *ends, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (ends[i].failed != 0)
-            return true;
-    return false;
-}
-
-/* Those of one queue, in the order they came. */
+/* The ends of one queue, in the order they came. */
 static enum err_code write_streak(struct engine *e, const struct streak_end *ends, size_t n,
                                   struct err *err)
 {
     struct queue *q = ends[0].queue;
+    bool any_failed = false;
     int streak = 0;
 
-    if (any_failed(ends, n) && store_queue_streak_lock(e->store, q->id, &streak, err) != E_OK)
+    for (size_t i = 0; i < n; i++)
+        any_failed = any_failed || ends[i].failed != 0;
+    if (any_failed && store_queue_streak_lock(e->store, q->id, &streak, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++) {
         streak = ends[i].failed != 0 ? streak + 1 : 0;
@@ -157,6 +150,8 @@ static int64_t next_queue(const struct engine *e, int64_t above)
     return next;
 }
 
+/* All servers count one streak.  It is written at the end of the batch, in the order of the
+ * queues: servers that lock rows in different orders would wait for each other. */
 enum err_code queue_write_streaks(struct engine *e, struct err *err)
 {
     struct streak_end *ends = arena_array(&e->batch.arena, e->batch.streak_ends.count + 1,

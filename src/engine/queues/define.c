@@ -51,30 +51,24 @@ static enum err_code remove_all(struct engine *e, struct op *op, const struct de
     return E_OK;
 }
 
-static enum err_code remove_one(struct engine *e, struct op *op, const struct define_set *set,
-                                struct err *err)
-{
-    const struct define *o = &op->define;
-
-    buf_add_str(&op->reply, "{\"name\":");
-    jtext_add_string(&op->reply, o->name);
-    buf_add_str(&op->reply, ",\"deleted\":true}");
-    return define_rules_of(o->kind)->remove(e, names_find(&set->names[o->kind], o->name), err);
-}
-
 enum err_code define_run(struct engine *e, struct op *op, struct err *err)
 {
-    CLEANUP(define_set) struct define_set set = {.engine = e, .asked = &op->define};
+    const struct define *o = &op->define;
+    CLEANUP(define_set) struct define_set set = {.engine = e, .asked = o};
 
     if (define_set_load(&set, err) != E_OK || define_judge(&set, op, err) != E_OK)
         return err->code;
     if (op->err.code != E_OK)
         return E_OK;
-    if (op->define.removes)
-        return remove_one(e, op, &set, err);
+    if (o->removes) {
+        buf_add_str(&op->reply, "{\"name\":");
+        jtext_add_string(&op->reply, o->name);
+        buf_add_str(&op->reply, ",\"deleted\":true}");
+        return define_rules_of(o->kind)->remove(e, names_find(&set.names[o->kind], o->name), err);
+    }
     buf_add_str(&op->reply, "{\"changes\":[");
     if (put_all(e, op, err) != E_OK || remove_all(e, op, &set, err) != E_OK)
         return err->code;
-    buf_add_str(&op->reply, op->define.dry_run ? "],\"dry_run\":true}" : "],\"dry_run\":false}");
+    buf_add_str(&op->reply, o->dry_run ? "],\"dry_run\":true}" : "],\"dry_run\":false}");
     return E_OK;
 }

@@ -65,7 +65,7 @@ struct define_rules {
 };
 
 extern const struct define_rules queue_define_rules; /* change.c */
-extern const struct define_rules join_define_rules;  /* links/join.c */
+extern const struct define_rules join_define_rules;  /* followups/join.c */
 
 /* OP_DEFINE. */
 MUST_CHECK enum err_code define_run(struct engine *e, struct op *op, struct err *err);

@@ -1,13 +1,12 @@
 /*
  * Who may claim under a worker's name.
  *
- * A worker tells a random instance with each claim.  While one is there, no other claims under its
- * name: two processes that both believe to be the worker would run its jobs twice.  It is there
- * while it is heard of, for the length of its leases; it has gone when it says so.  Whoever comes
- * after it on the same machine, and knows its instance, comes at once: that machine lets no two
- * workers use one directory.  It names several instances when it cannot know which of them was
- * accepted last.  Who tells no instance may share a name with others of that kind, never with an
- * instance.
+ * A worker sends a random instance with each claim.  While one is present, no other claims under
+ * its name: two processes that both believe to be the worker would run its jobs twice.  It is
+ * present while it is heard of, for the length of its leases, or until it says that it leaves.  Its
+ * successor on the same machine, which knows its instance, is admitted at once: that machine lets
+ * no two workers use one directory.  Workers without an instance may share a name with each other,
+ * never with an instance.
  *
  * Judged before anything of a batch: nothing of a refused request happens.  On a shared store the
  * row is the truth, and is written only over the instance that was judged.
@@ -19,22 +18,20 @@
 
 #include "engine/state.h"
 
-/* Another server may have heard of it later than its row says: by WORKER_LAG_BUSY_US of one
- * that holds jobs, and of one that waits by WORKER_LAG_US, which matters only where leases are
- * shorter. */
-static int64_t there_until(const struct stored_worker *row)
-{
-    int64_t lease_us = row->lease_us > WORKER_LAG_US ? row->lease_us : WORKER_LAG_US;
-
-    return row->seen_at + lease_us + WORKER_LAG_BUSY_US;
-}
-
 void instance_found(const struct engine *e, struct known_worker *w)
 {
-    /* An embedded store has one server, which has just been started: those who live come back
+    int64_t lease_us = w->row.lease_us;
+
+    /* An embedded store has one server, which has just been started: live workers come back
      * to it. */
-    w->alive_until_at = must_ask_store(e) ? there_until(&w->row)
-                                          : engine_lease_at(e) + w->row.lease_us;
+    w->alive_until_at = engine_lease_at(e) + lease_us;
+    if (!must_ask_store(e))
+        return;
+    /* Another server may have heard of it later than its row says: by WORKER_LAG_BUSY_US of one
+     * that holds jobs, and of one that waits by WORKER_LAG_US, which matters only where leases
+     * are shorter. */
+    w->alive_until_at = w->row.seen_at + (lease_us > WORKER_LAG_US ? lease_us : WORKER_LAG_US) +
+                        WORKER_LAG_BUSY_US;
 }
 
 void instance_heard(struct engine *e, const struct exchange *x)
@@ -58,7 +55,7 @@ static bool is_of(const struct op *op, const struct known_worker *w)
            slice_equal(op->exchange.worker.instance, w->row.instance);
 }
 
-static bool is_there(const struct engine *e, const struct known_worker *w)
+static bool is_present(const struct engine *e, const struct known_worker *w)
 {
     for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
         if (is_of(op, w) && (op->alive == NULL || op->alive(op)))
@@ -94,14 +91,6 @@ static void refuse(struct op *op, const struct stored_worker *row)
             time_format(row->since_at, since));
 }
 
-/* Claims of the one before that still wait get nothing. */
-static void send_back(struct engine *e, const struct known_worker *w)
-{
-    for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
-        if (is_of(op, w))
-            op->answer_now = e->waiting.answers_due = true;
-}
-
 /* Finds out whether it is let in as the row says; *ret_new: under an instance that the row does
  * not name. */
 static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struct err *err)
@@ -124,10 +113,14 @@ static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struc
     *ret_new = true;
     if (w->row.instance.size == 0)
         return E_OK;
-    if (!succeeds(info, &w->row) && is_there(e, w))
+    if (!succeeds(info, &w->row) && is_present(e, w)) {
         refuse(op, &w->row);
-    else
-        send_back(e, w);
+        return E_OK;
+    }
+    /* Claims of the instance before it that still wait get nothing. */
+    for (struct op *other = e->waiting.claims; other != NULL; other = other->next)
+        if (is_of(other, w))
+            other->answer_now = e->waiting.answers_due = true;
     return E_OK;
 }
 

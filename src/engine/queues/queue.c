@@ -31,7 +31,7 @@ struct queue *queue_by_id(const struct engine *e, int64_t id)
         return q;
     struct err ignored = ERR_INIT;
 
-    (void)store_queue_damaged(e->store, id, &ignored); /* every job's queue is there */
+    (void)store_queue_damaged(e->store, id, &ignored); /* every job's queue exists */
     return e->missing_queue;
 }
 
@@ -82,13 +82,6 @@ static void list_deinit(struct queue_list *list)
     for (size_t i = 0; i < list->count; i++)
         queue_free(list->items[i]);
     VEC_DEINIT(list);
-}
-
-static void list_add(struct queue_list *list, struct queue *q)
-{
-    VEC_PUSH(list, q);
-    names_add(&list->by_name, slice_of(q->name), q);
-    map_put(&list->by_id, q->id, q);
 }
 
 /* The others keep their order: the first queue of a topic is the same on all servers. */
@@ -160,7 +153,9 @@ static void take_queue(void *ctx, const struct stored_queue *row)
     q->restarts = row->restarts;
     ready_init(&q->ready);
     queue_define(q, row->definition);
-    list_add(&e->queues, q);
+    VEC_PUSH(&e->queues, q);
+    names_add(&e->queues.by_name, slice_of(q->name), q);
+    map_put(&e->queues.by_id, q->id, q);
     e->generation++;
 }
 

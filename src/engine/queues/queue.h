@@ -20,7 +20,7 @@
 
 struct engine;
 
-#define DEFAULT_QUEUE "default" /* built in: always there */
+#define DEFAULT_QUEUE "default" /* built in: always exists */
 
 struct queue {
     int64_t id;
@@ -61,7 +61,7 @@ struct queue *queue_find(const struct engine *e, struct slice name); /* NULL: th
 /* The queue of a job.  Of a damaged store, which has no such queue: queue_new_missing. */
 struct queue *queue_by_id(const struct engine *e, int64_t id);
 
-/* Stands in for a queue that is missing from a damaged store: it takes and starts nothing. */
+/* Replaces a queue that is missing from a damaged store: accepts and starts no jobs. */
 struct queue *queue_new_missing(void);
 void queue_free(struct queue *q);
 

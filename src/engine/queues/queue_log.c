@@ -32,14 +32,8 @@ enum err_code queue_note(struct engine *e, const struct queue *q, const char *wh
 
 /* ---- definitions ---- */
 
-static void add_name(struct buf *b, struct slice key, struct arena *arena)
-{
-    if (b->size > 0)
-        buf_add_str(b, ", ");
-    buf_add_slice(b, jtext_text(key, arena));
-}
-
-/* Members of `a` that are other ones, or none, in `b`. */
+/* Adds the names of members of `a` that `b` lacks or, unless missing_only, has with another
+ * value. */
 static void add_differences(struct buf *out, struct slice a, struct slice b, bool missing_only,
                             struct arena *arena)
 {
@@ -48,10 +42,14 @@ static void add_differences(struct buf *out, struct slice a, struct slice b, boo
     struct slice other;
 
     for (struct jtext_iter it = jtext_members(a); jtext_next_member(&it, &key, &value);) {
-        bool there = jtext_find(b, arena_strdup(arena, jtext_text(key, arena)), &other);
+        struct slice name = jtext_text(key, arena);
+        bool found = jtext_find(b, arena_strdup(arena, name), &other);
 
-        if (!there || (!missing_only && !slice_equal(value, other)))
-            add_name(out, key, arena);
+        if (found && (missing_only || slice_equal(value, other)))
+            continue;
+        if (out->size > 0)
+            buf_add_str(out, ", ");
+        buf_add_slice(out, name);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * Subscribers: queues of workers' own, so that each worker gets all that is published to a topic,
- * also what came while it was away.
+ * Subscribers: queues that belong to one worker each, so that it gets all that is published to a
+ * topic, also what came while it was absent.
  *
  * Such a queue is called TOPIC@WORKER.  It is defined as the queue of the topic's name is, if
  * there is one, and follows its changes.  When its worker was not heard of for its lifetime the
@@ -22,7 +22,7 @@
 #include "store/queues.h"
 
 #define LOOK_EVERY_US US_PER_HOUR
-#define SEEN_LATE_US (3 * US_PER_MIN) /* a worker that waits for jobs is heard of so often */
+#define SEEN_LATE_US (3 * US_PER_MIN) /* longest silence of a worker that waits for jobs */
 
 static bool is_subscriber(const struct queue *q)
 {

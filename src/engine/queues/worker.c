@@ -178,7 +178,7 @@ static struct stored_worker described_row(struct engine *e, const struct exchang
     return row;
 }
 
-/* The worker as it is to be shown, and the instance that has the name. */
+/* The worker as lists show it, and the instance that has the name. */
 static struct stored_worker seen_row(struct engine *e, const struct exchange *x,
                                      const struct known_worker *w)
 {
@@ -206,11 +206,6 @@ static bool is_as_known(const struct stored_worker *row, const struct stored_wor
            slice_equal(row->broken, known->broken);
 }
 
-static bool is_unsaid(const struct known_worker *w)
-{
-    return w->heard_at - w->row.seen_at >= SAY_US;
-}
-
 void workers_reported(struct engine *e, const struct seen_worker *seen, size_t n)
 {
     size_t at = 0; /* they come in the order of the workers */
@@ -231,11 +226,6 @@ void worker_changed(struct engine *e, int64_t number)
     for (size_t i = 0; i < e->workers.count; i++)
         if (e->workers.items[i]->row.id == number)
             e->workers.items[i]->stale = true;
-}
-
-static bool is_due(const struct engine *e, const struct known_worker *w)
-{
-    return e->now.wall_at < w->row.seen_at || e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US;
 }
 
 /* A worker that waits here is alive: other servers must know. */
@@ -260,7 +250,7 @@ struct seen_worker *workers_to_report(struct engine *e, size_t *ret_n)
     for (size_t i = 0; i < e->workers.count; i++) {
         const struct known_worker *w = e->workers.items[i];
 
-        if (is_unsaid(w))
+        if (w->heard_at - w->row.seen_at >= SAY_US)
             seen[(*ret_n)++] = (struct seen_worker){.id = w->row.id, .at = w->heard_at};
     }
     return seen;
@@ -277,12 +267,14 @@ enum err_code worker_report(struct engine *e, struct slice name, struct err *err
     return store_worker_say(e->store, w->row.id, e->now.wall_at, err);
 }
 
-/* A shared store is told with the next beat when a worker was seen. */
 static bool is_news(const struct engine *e, const struct stored_worker *row,
                     const struct known_worker *w)
 {
-    return w == NULL || w->stale || !is_as_known(row, &w->row) ||
-           (!must_tell_store(e) && is_due(e, w));
+    if (w == NULL || w->stale || !is_as_known(row, &w->row))
+        return true;
+    /* Where other servers must know when it was seen, the next beat reports it. */
+    return !must_tell_store(e) &&
+           (e->now.wall_at < w->row.seen_at || e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US);
 }
 
 bool worker_has_changed(struct engine *e, const struct exchange *x)
@@ -295,7 +287,7 @@ bool worker_has_changed(struct engine *e, const struct exchange *x)
 
 static void set_row(struct engine *e, struct known_worker *w, const struct stored_worker *row)
 {
-    char *old = w->texts; /* the row may stand in it, and so does the key of its name */
+    char *old = w->texts; /* `row` may point into it, and the key of its name does */
 
     names_remove(&e->workers.by_name, w->row.name);
     w->row = *row;

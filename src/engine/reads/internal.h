@@ -53,6 +53,9 @@ typedef enum err_code query_fn(struct query_view *v, struct query *q, struct err
 QUERY_KINDS(QUERY_FUNCTION)
 #undef QUERY_FUNCTION
 
+/* Sets E_NOT_FOUND: there is no such job. */
+enum err_code query_no_job(int64_t id, struct err *err);
+
 /* The number of the queue of that name, unchanged when the name is empty; E_INVALID. */
 MUST_CHECK enum err_code query_find_queue(const struct query_view *v, struct slice name,
                                           int64_t *ret_queue, struct err *err);

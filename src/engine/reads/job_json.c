@@ -6,7 +6,7 @@
 #include "base/text/base64.h"
 #include "engine/batch/names.h"
 
-/* Of a body that is shown as text: so many, and one in so many. */
+/* Long escapes in a body that is shown as text: this many, and one in ESCAPES_SHARE bytes. */
 enum { ESCAPES_FREE = 64, ESCAPES_SHARE = 16 };
 
 void jtext_add_id(struct buf *b, const char *key, int64_t id)
@@ -36,19 +36,17 @@ void jtext_add_error(struct buf *b, const struct err *err)
     buf_add_char(b, '}');
 }
 
-/* Such as a JSON string needs six bytes for. */
-static bool is_long_escape(char c)
-{
-    return (unsigned char)c < 0x20 && c != '\n' && c != '\r' && c != '\t';
-}
-
-/* NUL cannot be in a string as we read them; and what is mostly escapes is shorter as base64. */
+/* NUL cannot be in a string as we read them; and where many bytes need an escape of six, base64 is
+ * shorter. */
 static bool is_text(struct slice body)
 {
     size_t escapes = 0;
 
-    for (size_t i = 0; i < body.size; i++)
-        escapes += is_long_escape(body.data[i]);
+    for (size_t i = 0; i < body.size; i++) {
+        char c = body.data[i];
+
+        escapes += (unsigned char)c < 0x20 && c != '\n' && c != '\r' && c != '\t';
+    }
     return escapes <= ESCAPES_FREE + body.size / ESCAPES_SHARE &&
            memchr(body.data, '\0', body.size) == NULL && utf8_valid(body);
 }
@@ -65,15 +63,6 @@ void jtext_add_body(struct buf *b, struct slice body)
     buf_add_char(b, '"');
     base64_add(b, body);
     buf_add_char(b, '"');
-}
-
-static void gather_names(struct slice object, struct names *names, struct arena *arena)
-{
-    struct slice key;
-    struct slice value;
-
-    for (struct jtext_iter it = jtext_members(object); jtext_next_member(&it, &key, &value);)
-        names_add(names, jtext_text(key, arena), names);
 }
 
 static void add_members(struct buf *b, struct slice object, jtext_keeps_fn *keeps, void *ctx)
@@ -114,37 +103,37 @@ static bool is_not_replaced(void *ctx, struct slice key)
 
 void jtext_add_merged(struct buf *b, struct slice base, struct slice over)
 {
-    struct replaced replaced = {.names = NAMES_INIT, .arena = ARENA_INIT};
+    struct replaced r = {.names = NAMES_INIT, .arena = ARENA_INIT};
+    struct slice key;
+    struct slice value;
 
-    if (over.size > 0)
-        gather_names(over, &replaced.names, &replaced.arena);
+    for (struct jtext_iter it = jtext_members(over.size > 0 ? over : SLICE("{}"));
+         jtext_next_member(&it, &key, &value);)
+        names_add(&r.names, jtext_text(key, &r.arena), &r);
     buf_add_char(b, '{');
-    add_members(b, base, is_not_replaced, &replaced);
+    add_members(b, base, is_not_replaced, &r);
     add_members(b, over, NULL, NULL);
     buf_add_char(b, '}');
-    names_deinit(&replaced.names);
-    arena_deinit(&replaced.arena);
+    names_deinit(&r.names);
+    arena_deinit(&r.arena);
 }
 
 static void add_raw(struct buf *b, const char *key, struct slice json)
 {
-    if (json.size == 0)
-        return;
-    jtext_put_raw(b, key, json);
+    if (json.size > 0)
+        jtext_put_raw(b, key, json);
 }
 
 static void add_text(struct buf *b, const char *key, struct slice text)
 {
-    if (text.size == 0)
-        return;
-    jtext_put_string(b, key, text);
+    if (text.size > 0)
+        jtext_put_string(b, key, text);
 }
 
 static void add_time(struct buf *b, const char *key, int64_t at)
 {
-    if (at == 0)
-        return;
-    jtext_put_time(b, key, at);
+    if (at != 0)
+        jtext_put_time(b, key, at);
 }
 
 /* timeout, retry, command: as they were handed in, a checked object without white space around
@@ -233,9 +222,8 @@ void jtext_add_claimed(struct buf *b, const struct job *j, const struct claimed_
 
 static void add_ending(struct buf *b, const struct job *j)
 {
-    if (j->cause != JOB_CAUSE_NONE) {
+    if (j->cause != JOB_CAUSE_NONE)
         jtext_put_string(b, "cause", slice_of(job_cause_name(j->cause)));
-    }
     if (j->exited)
         jtext_put_int(b, "exit", j->exit);
     if (job_state_ended(j->state))
@@ -297,9 +285,8 @@ void jtext_add_job_fields(struct buf *b, const struct job *j, struct slice queue
         add_time(b, "lease_until", j->lease_until_at);
         add_time(b, "expected_at", j->expected_at);
     }
-    if (j->cancelling) {
+    if (j->cancelling)
         jtext_put_bool(b, "cancelling", true);
-    }
     add_ending(b, j);
 }
 
@@ -343,9 +330,8 @@ void jtext_add_progress(struct buf *b, const struct progress_entry *e, struct sl
         buf_add_int(b, 0);
     else
         buf_add_str(b, "null");
-    if (e->cause != JOB_CAUSE_NONE) {
+    if (e->cause != JOB_CAUSE_NONE)
         jtext_put_string(b, "cause", slice_of(job_cause_name(e->cause)));
-    }
     add_time(b, "started_at", e->started_at);
     add_time(b, "ended_at", e->ended_at);
     add_text(b, "worker", worker);

@@ -111,19 +111,16 @@ static struct reason reason_of(const struct query_view *v, const struct job *j)
     return r;
 }
 
-static void add_reason(struct buf *b, const struct reason *reason)
+static void add_reason(struct buf *b, const struct reason *r)
 {
-    struct reason r = *reason;
-
-    if (r.code == NULL)
+    if (r->code == NULL)
         return;
     jtext_add_key(b, "reason");
     buf_add_char(b, '{');
-    jtext_put_string(b, "code", slice_of(r.code));
-    jtext_put_string(b, "text", slice_of(r.text));
-    if (r.until_at != 0) {
-        jtext_put_time(b, "until", r.until_at);
-    }
+    jtext_put_string(b, "code", slice_of(r->code));
+    jtext_put_string(b, "text", slice_of(r->text));
+    if (r->until_at != 0)
+        jtext_put_time(b, "until", r->until_at);
     buf_add_char(b, '}');
 }
 
@@ -231,9 +228,8 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     struct reason r = reason_of(v, j);
 
     jtext_add_job_fields(b, j, view_queue_name(v, j->queue));
-    if (worker.size > 0) {
+    if (worker.size > 0)
         jtext_put_string(b, "worker", worker);
-    }
     jtext_add_routing(b, j, whole);
     jtext_add_job_url(b, q->url, j->id.v);
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
@@ -262,7 +258,7 @@ static enum err_code add_owner(struct buf *b, struct query_view *v, const struct
     return E_OK;
 }
 
-/* What the next attempt would go on with. */
+/* Where the next attempt would continue. */
 static enum err_code add_cursor(struct buf *b, struct query_view *v, const struct job *j,
                                 struct err *err)
 {
@@ -270,9 +266,8 @@ static enum err_code add_cursor(struct buf *b, struct query_view *v, const struc
 
     if (store_cursor_find(v->store, j->id.v, &v->arena, &cursor, err) != E_OK)
         return err->code;
-    if (cursor.size == 0)
-        return E_OK;
-    jtext_put_raw(b, "cursor", cursor);
+    if (cursor.size > 0)
+        jtext_put_raw(b, "cursor", cursor);
     return E_OK;
 }
 
@@ -299,7 +294,7 @@ static void take_entry(void *ctx, const struct progress_entry *entry)
     r->last_attempt = entry->seq;
 }
 
-/* The table's entries, then the one that stands in the row of an ended job. */
+/* The entries of the table, then the last one, which is in the row of an ended job. */
 static enum err_code add_record(struct buf *b, struct query_view *v, const struct job *j,
                                 struct err *err)
 {
@@ -328,11 +323,8 @@ enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
 
     if (store_job_load(v->store, q->id, LOAD_ALL, &v->arena, &j, &found, err) != E_OK)
         return err->code;
-    if (!found) {
-        char text[ID_TEXT_SIZE];
-
-        return err_set(err, E_NOT_FOUND, "there is no job %s (any more)", id_format(q->id, text));
-    }
+    if (!found)
+        return query_no_job(q->id, err);
     char version[JOB_VERSION_SIZE];
 
     q->ended = job_state_ended(j.state);
@@ -417,8 +409,8 @@ enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id
     bool found = false;
     struct job j;
 
-    if ((q->whole ? store_job_load(v->store, id, LOAD_PAYLOAD, &arena, &j, &found, err)
-                  : store_job_load(v->store, id, LOAD_PREVIEW, &arena, &j, &found, err)) != E_OK)
+    if (store_job_load(v->store, id, q->whole ? LOAD_PAYLOAD : LOAD_PREVIEW, &arena, &j, &found,
+                       err) != E_OK)
         return err->code;
     if (!found) /* one read transaction sees one state */
         return err_set(err, E_INTERNAL, "the store is damaged: a listed job is not there");

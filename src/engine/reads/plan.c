@@ -70,15 +70,6 @@ static enum err_code count_all(struct query_view *v, struct plan *p, struct err 
     return count(v, p, filter_wants_only_failed(f) ? STRETCH_FAILED : STRETCH_ENDED, err);
 }
 
-static enum err_code add_examples(struct query_view *v, struct query *q, const struct plan *p,
-                                  struct err *err)
-{
-    for (size_t i = 0; i < p->n_examples; i++)
-        if (query_add_listed(v, q, p->examples[i], err) != E_OK)
-            return err->code;
-    return E_OK;
-}
-
 enum err_code query_plan(struct query_view *v, struct query *q, struct err *err)
 {
     struct plan p = {.filter = &q->filter, .kind = q->action};
@@ -97,8 +88,9 @@ enum err_code query_plan(struct query_view *v, struct query *q, struct err *err)
     jtext_put_bool(&q->reply, "more", slow.code != E_OK);
     jtext_add_key(&q->reply, "examples");
     buf_add_char(&q->reply, '[');
-    if (slow.code == E_OK && add_examples(v, q, &p, err) != E_OK)
-        return err->code;
+    for (size_t i = 0; slow.code == E_OK && i < p.n_examples; i++)
+        if (query_add_listed(v, q, p.examples[i], err) != E_OK)
+            return err->code;
     buf_add_str(&q->reply, "]}");
     return E_OK;
 }

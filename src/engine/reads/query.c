@@ -99,9 +99,8 @@ static void add_work(void *ctx, const struct stored_work *w)
     jtext_put_int(b, "changed", w->changed);
     jtext_put_int(b, "refused", w->refused);
     jtext_put_time(b, "created_at", w->created_at);
-    if (w->finished_at != 0) {
+    if (w->finished_at != 0)
         jtext_put_time(b, "finished_at", w->finished_at);
-    }
     buf_add_char(b, '}');
 }
 
@@ -143,7 +142,7 @@ static void take_piece(void *ctx, int64_t first, struct slice data)
         buf_add(r->b, data.data + (from - first), (size_t)(to - from));
 }
 
-static enum err_code no_job(int64_t id, struct err *err)
+enum err_code query_no_job(int64_t id, struct err *err)
 {
     char text[ID_TEXT_SIZE];
 
@@ -160,7 +159,7 @@ enum err_code query_log(struct query_view *v, struct query *q, struct err *err)
         store_log_size(v->store, q->id, &size, err) != E_OK)
         return err->code;
     if (!found)
-        return no_job(q->id, err);
+        return query_no_job(q->id, err);
     struct log_range r = {.b = &q->reply, .from = q->offset};
 
     if (r.from < 0)
@@ -211,7 +210,7 @@ enum err_code query_log_times(struct query_view *v, struct query *q, struct err 
     if (store_job_load(v->store, q->id, LOAD_STATE, &v->arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
-        return no_job(q->id, err);
+        return query_no_job(q->id, err);
     struct log_marks marks = {.times = &q->reply,
                               .attempts = BUF_INIT(q->reply.limit),
                               .errors = BUF_INIT(q->reply.limit),

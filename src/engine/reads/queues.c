@@ -59,15 +59,6 @@ static void add_counts(struct buf *b, const struct count_list *list, int64_t que
     add_states(b, n);
 }
 
-static void add_all_counts(struct buf *b, const struct count_list *list)
-{
-    int64_t n[JOB_STATE_COUNT] = {0};
-
-    for (size_t i = 0; i < list->items.count; i++)
-        n[list->items.items[i].state] += list->items.items[i].n;
-    add_states(b, n);
-}
-
 static void add_broken(struct buf *b, const struct broken_queue *broken)
 {
     if (broken == NULL)
@@ -188,7 +179,10 @@ enum err_code query_counts(struct query_view *v, struct query *q, struct err *er
 {
     struct count_list counts = {.items = VEC_INIT};
     enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+    int64_t all[JOB_STATE_COUNT] = {0};
 
+    for (size_t i = 0; i < counts.items.count; i++)
+        all[counts.items.items[i].state] += counts.items.items[i].n;
     buf_add_str(&q->reply, "{\"counts\":{");
     for (size_t i = 0; i < v->queues.count; i++) {
         jtext_add_comma(&q->reply);
@@ -197,7 +191,7 @@ enum err_code query_counts(struct query_view *v, struct query *q, struct err *er
         add_counts(&q->reply, &counts, v->queues.items[i].id);
     }
     buf_add_str(&q->reply, "},\"states\":");
-    add_all_counts(&q->reply, &counts);
+    add_states(&q->reply, all);
     buf_add_char(&q->reply, '}');
     VEC_DEINIT(&counts.items);
     return code;

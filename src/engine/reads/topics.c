@@ -1,5 +1,5 @@
 /*
- * Topics: they exist by those who are subscribed to them.
+ * Topics: one exists while a queue is subscribed to it.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -26,22 +26,9 @@ static void subscriptions_deinit(struct subscriptions *s)
     VEC_DEINIT(&s->patterns);
 }
 
-static bool is_pattern(struct slice text)
-{
-    return text.size >= 2 && memcmp(text.data + text.size - 2, ".*", 2) == 0;
-}
-
 static void add_exact(struct subscriptions *s, struct slice topic, struct slice queue)
 {
     VEC_PUSH(&s->exact, ((struct subscription){.topic = topic, .queue = queue}));
-}
-
-static void add_subscription(struct subscriptions *s, struct slice topic, struct slice queue)
-{
-    if (is_pattern(topic))
-        VEC_PUSH(&s->patterns, ((struct subscription){.topic = topic, .queue = queue}));
-    else
-        add_exact(s, topic, queue);
 }
 
 /* A worker's own queue hears its topic alone, any other its own name and what it says. */
@@ -58,8 +45,14 @@ static enum err_code take_queue(struct query_view *v, const struct stored_queue 
         return E_OK;
     }
     add_exact(s, q->name, q->name);
-    for (size_t i = 0; i < def.n_subscribe; i++)
-        add_subscription(s, def.subscribe[i], q->name);
+    for (size_t i = 0; i < def.n_subscribe; i++) {
+        struct slice topic = def.subscribe[i];
+
+        if (topic.size >= 2 && memcmp(topic.data + topic.size - 2, ".*", 2) == 0)
+            VEC_PUSH(&s->patterns, ((struct subscription){.topic = topic, .queue = q->name}));
+        else
+            add_exact(s, topic, q->name);
+    }
     return E_OK;
 }
 

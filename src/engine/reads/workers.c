@@ -156,7 +156,6 @@ struct running {
     struct query_view *view;
     struct buf *jobs; /* JSON objects, at most SHOWN_JOBS */
     int64_t count;
-    size_t *left; /* jobs that may still be looked at */
 };
 
 static enum err_code look_at_job(struct running *r, int64_t id, int64_t token, struct err *err)
@@ -178,30 +177,18 @@ static enum err_code look_at_job(struct running *r, int64_t id, int64_t token, s
     return E_OK;
 }
 
-static enum err_code look_at_claims(struct running *r, const struct held_claim *held,
-                                    struct err *err)
-{
-    for (; held != NULL; held = held->next)
-        for (size_t i = 0; i<held->claim.n_jobs && * r->left> 0; i++, (*r->left)--)
-            if (look_at_job(r, held->claim.jobs[i], held->claim.token, err) != E_OK)
-                return err->code;
-    return E_OK;
-}
-
 /* ---- the list ---- */
 
 static void add_text(struct buf *b, const char *key, struct slice text)
 {
-    if (text.size == 0)
-        return;
-    jtext_put_string(b, key, text);
+    if (text.size > 0)
+        jtext_put_string(b, key, text);
 }
 
 static void add_number(struct buf *b, const char *key, int64_t n)
 {
-    if (n == 0)
-        return;
-    jtext_put_int(b, key, n);
+    if (n != 0)
+        jtext_put_int(b, key, n);
 }
 
 static void add_worker(const struct query_view *v, struct buf *b, const struct stored_worker *w)
@@ -223,14 +210,17 @@ static void add_worker(const struct query_view *v, struct buf *b, const struct s
         jtext_put_bool(b, "stopped", true);
 }
 
+/* `left`: jobs that may still be looked at. */
 static enum err_code add_running(struct query_view *v, struct buf *b, const struct held_claim *held,
                                  size_t *left, struct err *err)
 {
     CLEANUP(buf) struct buf jobs = BUF_INIT(OP_REPLY_MAX);
-    struct running r = {.view = v, .jobs = &jobs, .left = left};
+    struct running r = {.view = v, .jobs = &jobs};
 
-    if (look_at_claims(&r, held, err) != E_OK)
-        return err->code;
+    for (; held != NULL; held = held->next)
+        for (size_t i = 0; i<held->claim.n_jobs && * left> 0; i++, (*left)--)
+            if (look_at_job(&r, held->claim.jobs[i], held->claim.token, err) != E_OK)
+                return err->code;
     jtext_put_int(b, "running", r.count);
     jtext_add_key(b, "jobs");
     buf_add_char(b, '[');

@@ -1,13 +1,15 @@
 /*
- * News between the servers of one store: what one tells with its commits, and what others do about
+ * News between the servers of one store: what one sends with its commits, and what others do about
  * it.
  *
- * News are lines: the node that tells, a letter, numbers.
- *   r QUEUE…         jobs of these queues are ready        q      queues have changed
- *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody
- *   waits for them
- *   w WORKER         what is known of a worker has changed  x    a server has left
- *   a                more than fits a line: everything is to be looked at
+ * News is one line: the node of the sender, then letters with their numbers.
+ *   r QUEUE                    the queue has ready jobs
+ *   q                          queues have changed
+ *   c JOB TOKEN WORKER FENCE   cancel a running job
+ *   e ID                       a job that somebody waits for has ended
+ *   w WORKER                   the row of a worker has changed
+ *   x                          a server has left
+ *   a                          more than fits a line: look at everything
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/shared/news.h"
@@ -23,7 +25,7 @@
 
 /* ---- telling ---- */
 
-/* Whether there is room for more.  When there is none any more, the others are told to look at
+/* Whether there is room for more.  When there is none left, the others are asked to look at
  * everything. */
 static bool add_news(struct engine *e, size_t room)
 {
@@ -72,7 +74,7 @@ static void note_ready(struct engine *e)
     }
 }
 
-/* That jobs are ready is told after the commit, and not for every batch: a commit with news waits
+/* That jobs are ready is sent after the commit, and not for every batch: a commit with news waits
  * for those of all other servers.  If it gets lost with this server, the others' beats find the
  * jobs. */
 static void tell_ready(struct engine *e)
@@ -139,12 +141,6 @@ static void hear_ready(struct engine *e, int64_t queue)
     e->waiting.grants_due = true;
 }
 
-static void hear_cancel(struct engine *e, const struct cancel_note *note)
-{
-    if (cancels_worker_waits(e, note->worker))
-        VEC_PUSH(&e->batch.new_cancels, *note);
-}
-
 static bool next_number(const char **at, int64_t *ret)
 {
     char *end = NULL;
@@ -183,8 +179,9 @@ static void hear_item(struct engine *e, char letter, const char **at)
         break;
     case 'c':
         if (next_number(at, &note.lease.job) && next_number(at, &note.lease.token) &&
-            next_number(at, &note.worker) && next_number(at, &note.lease.fence))
-            hear_cancel(e, &note);
+            next_number(at, &note.worker) && next_number(at, &note.lease.fence) &&
+            cancels_worker_waits(e, note.worker))
+            VEC_PUSH(&e->batch.new_cancels, note);
         break;
     case 'w':
         if (next_number(at, &number))

@@ -134,24 +134,9 @@ enum err_code shared_fill_ready(struct engine *e, struct queue *q, bool held, st
 
 /* ---- joining ---- */
 
-static void take_claim(void *ctx, const struct stored_claim *c)
-{
-    struct engine *e = ctx;
-
-    if (claims_find(&e->claims, c->token) != NULL)
-        return;
-    struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
-
-    claim->worker = c->worker;
-    claim->lease_us = c->lease_us;
-    claim->found_at = engine_lease_at(e); /* it gets a full period before it is judged */
-    claim->check_at = claim->found_at + c->lease_us;
-    claims_add(&e->claims, claim);
-}
-
 static enum err_code load_claims(struct engine *e, struct err *err)
 {
-    return store_claims_of_node(e->store, e->node, take_claim, e, err);
+    return store_claims_of_node(e->store, e->node, lease_take_claim, e, err);
 }
 
 static enum err_code begin(struct engine *e, enum store_company company, struct store_view *view,
@@ -199,7 +184,7 @@ static enum err_code begin_ids(struct engine *e, const struct store_seat *seat, 
     return E_OK;
 }
 
-/* In a transaction of its own, alone: the first server makes what a new store has. */
+/* In its own transaction, beside no other server: the first one makes what a new store has. */
 static enum err_code load_all(struct engine *e, const struct store_seat *seat, struct err *err)
 {
     struct store_view view;
@@ -434,8 +419,7 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     if (!pulse->ready)
         return;
     for (size_t i = 0; i < e->queues.count; i++)
-        ready_reset(
-            &e->queues.items[i]->ready); /* who made them ready may have died ready_unannounced */
+        ready_reset(&e->queues.items[i]->ready); /* the news of it may have died with its server */
     e->waiting.grants_due = true;
 }
 

@@ -46,7 +46,7 @@ void shared_close(struct engine *e);
 
 /* ---- the batch ---- */
 
-/* Begins the transaction, if the batch looks at the store at all. */
+/* Begins the transaction, if the batch looks at the store. */
 MUST_CHECK enum err_code shared_begin(struct engine *e, struct err *err);
 
 /* Begins it for a batch that writes after all.  Embedded: begins the transaction. */
@@ -71,7 +71,7 @@ bool must_tell_store(const struct engine *e);
 /* Whether no other server's batch runs beside this one.  Embedded: always. */
 bool shared_is_alone(const struct engine *e);
 
-/* Makes sure that the queue's list of ready jobs has its first one, if there is any at all.  On a
+/* Makes sure that the queue's list of ready jobs has its first one, if there is any.  On a
  * shared store those that are listed are locked for the batch; `held` false: they are not, because
  * many of them will be passed over. */
 MUST_CHECK enum err_code shared_fill_ready(struct engine *e, struct queue *q, bool held,
@@ -114,8 +114,7 @@ void shared_rejoin(struct engine *e);
 /* Locks a job that is about to be judged by what store_job_load and its kin read. */
 MUST_CHECK enum err_code lock_job(struct engine *e, int64_t id, struct err *err);
 
-/* News about the end of this job is to be sent, wherever it ends; *ret_over: it has ended, or is
- * missing. */
+/* Whichever server ends this job sends news of it; *ret_over: it has ended, or is missing. */
 MUST_CHECK enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over,
                                       struct err *err);
 
