@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/os/log.h"
@@ -53,13 +54,26 @@ static void print_error(const char *text)
     fprintf(stderr, "waybill: %s\n", buf_text(&clean));
 }
 
+/* The server speaks of headers; here the token comes from the environment. */
+static void hint_at_token(bool refused)
+{
+    const char *token = getenv("WAYBILL_TOKEN"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+
+    if (refused && token != NULL && *token != '\0')
+        fprintf(stderr, "the token in WAYBILL_TOKEN is wrong: set it to the one in the server's "
+                        "--token-file, or unset it\n");
+    else
+        fprintf(stderr, "try it on the server's machine, or set WAYBILL_TOKEN to the token in the "
+                        "server's --token-file\n");
+}
+
 int cli_fail(const struct cli *cli, const struct err *err)
 {
     fflush(stdout);
     print_error(err->msg);
     if ((err->code == E_FORBIDDEN || err->code == E_UNAUTHORIZED) && cli->client != NULL &&
         !client_is_local(cli->client))
-        fprintf(stderr, "try it on the server's machine, or with the token in WAYBILL_TOKEN\n");
+        hint_at_token(err->code == E_UNAUTHORIZED);
     if (cli->misconfigured)
         return CLI_USAGE;
     return err->unknown_queue ? CLI_NOT_FOUND : cli_exit_status(err->code);

@@ -213,7 +213,7 @@ static void tell_attempt(struct log_printer *p, int64_t attempt)
     const char *how = was_lost(p, attempt - 1) ? "was lost" : "ended";
 
     fflush(stdout);
-    fprintf(stderr, "waybill: attempt %" PRId64 " %s, attempt %" PRId64 " begins\n", attempt - 1,
+    fprintf(stderr, "waybill: attempt %" PRId64 " %s; attempt %" PRId64 " begins\n", attempt - 1,
             how, attempt);
 }
 

@@ -152,6 +152,11 @@ static void print_waiting(const struct screen *s, const json_t *queue, int64_t n
 
     if (stopped)
         fprintf(out, ": %sthe queue is on %s%s", on, state, off);
+    else if (json_array_size(json_object_get(queue, "broken")) > 0)
+        fprintf(out,
+                ": %sthe queue is broken: mend its program or command; it is tried again "
+                "within a minute%s",
+                on, off);
     else if (!reply_is_true(queue, "served"))
         fprintf(out, ": %sno live worker%s", on, off);
     fputc('\n', out);

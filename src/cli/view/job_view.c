@@ -87,12 +87,14 @@ int job_percent(const json_t *job)
 static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
 {
     const json_t *reason = json_object_get(job, "reason");
+    const char *text = reply_text(reason, "text");
+    bool retry = strcmp(reply_text(reason, "code"), "retry") == 0;
     int64_t until_at = reply_time(reason, "until");
 
-    buf_add_str(b, reply_text(reason, "text"));
+    buf_add_str(b, text);
     if (until_at > 0) {
-        buf_add_str(b, b->size > 0 ? ", " : "");
-        add_distance(b, until_at, now_at);
+        buf_add_str(b, retry ? "; next attempt " : *text != '\0' ? ": starts " : "starts ");
+        add_distance(b, until_at > now_at ? until_at : now_at + 1, now_at);
     }
 }
 

@@ -99,8 +99,8 @@ static struct reason reason_of(const struct query_view *v, const struct job *j)
             "its last step leads to more than one commit makes: goes on when all is made");
     else if (j->state == JOB_SCHEDULED) {
         if (j->attempt > j->attempts_before)
-            say(&r, "retry", "attempt %d ended as %s, the next one waits",
-                j->attempt - j->attempts_before, job_outcome_name(j->outcome));
+            say(&r, "retry", "attempt %d %s", j->attempt,
+                j->outcome == JOB_OUT_LATER ? "asked to run later" : "failed");
         else
             say(&r, "due", "not due yet");
         r.until_at = j->due_at;

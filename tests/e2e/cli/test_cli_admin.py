@@ -498,7 +498,11 @@ def test_the_token_comes_from_the_environment(servers, tmp_path):
     server = servers(definitions=QUEUES + f'server: {{token_file: "{tmp_path}/token"}}\n').start()
     url = f"http://127.0.0.1:{server.port}"
     ran = run_waybill("queue", "pause", "work", env=plain_env(WAYBILL_URL=url))
-    assert ran.status == 4 and "token" in ran.err, ran
+    assert ran.status == 4 and "set WAYBILL_TOKEN to the token in the server's --token-file" in \
+        ran.err, ran
+    ran = run_waybill("list", env=plain_env(WAYBILL_URL=url, WAYBILL_TOKEN="wrong"))
+    assert ran.status == 4 and "the token in WAYBILL_TOKEN is wrong: set it to the one in the " \
+        "server's --token-file, or unset it" in ran.err, ran
     ran = run_waybill("queue", "pause", "work",
                       env=plain_env(WAYBILL_URL=url, WAYBILL_TOKEN="open-sesame-0123456789"))
     assert ran.status == 0, ran

@@ -171,7 +171,7 @@ def test_each_reason_is_told(shop, verb):
     for job_id, words in ((add(shop, unserved), f"is ready: no live worker for {unserved}"),
                           (add(shop, broken), f"is ready: queue {broken} is broken on "),
                           (held, "is held: held by hand"),
-                          (first, "is scheduled: not due yet, in "),
+                          (first, "is scheduled: not due yet: starts in "),
                           (add(shop, "--after", first, "--", "true"),
                            f"is held: waits for job {first}")):
         watching = Watching(shop, *verb, job_id).said(words)
@@ -182,7 +182,7 @@ def test_each_reason_is_told(shop, verb):
 def test_between_attempts_it_says_when_the_next_one_comes(shop):
     queue = shop.queue("echo one; exit 1", retry={"max": 1, "first": "2s", "jitter": 0})
     ran = shop.server.cli("add", queue, "--wait")
-    assert "attempt 1 ended as failed, the next one waits, in " in ran.err, ran
+    assert "attempt 1 failed; next attempt in " in ran.err, ran
     assert "failed: exit 1: one (attempt 2)" in ran.err and ran.out == "one\none\n", ran
 
 
@@ -221,7 +221,7 @@ def test_when_an_attempt_is_lost_with_its_server_the_next_one_is_announced(shops
     shop.server.kill()
     watching.said(") was lost; trying again")
     shop.start()
-    watching.said("waybill: attempt 1 was lost, attempt 2 begins\n")
+    watching.said("waybill: attempt 1 was lost; attempt 2 begins\n")
     place.touch()
     ran = watching.end()
     assert (ran.status, ran.out) == (0, "begun\nended\n") and ran.err.count("begins") == 1, ran

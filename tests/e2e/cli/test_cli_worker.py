@@ -115,6 +115,10 @@ def test_workers_are_shown_with_what_they_run_and_what_is_broken(shops, workers)
     assert "queue missing is broken on " in good(shop, "show", broken_id).out
     for command in (["status"], ["queue", "show", "missing"]):
         assert re.search(r"broken on \S+: .*/nowhere/program", good(shop, *command).out), command
+    status = good(shop, "status").out
+    assert re.search(r"missing: 1 ready.*: the queue is broken: mend its program or command; it is "
+                     r"tried again within a minute\n", status), status
+    assert "no live worker" not in status, status
     place.touch()
     shop.ended(job_id)
 

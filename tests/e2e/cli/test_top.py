@@ -184,7 +184,7 @@ def test_jobs_that_wait_can_be_looked_into(server, client, top):
     terminal.until("WAITING")
     for job_id, words in ((ready, r"ready.*n=ready +no live worker for work"),
                           (held, "held.*n=held +held by hand"),
-                          (later, "scheduled.*n=later +not due yet, in ")):
+                          (later, "scheduled.*n=later +not due yet: starts in ")):
         press(terminal, DOWN, rf"\x1b\[7m{job_id} .*{words}")
     press(terminal, ENTER_KEY, rf"job {later}.*scheduled[\s\S]*q back")
     told = server.cli("status", "--json").json

@@ -485,7 +485,7 @@ static void a_job_is_told_in_one_line(void **state)
          "no live worker for q"},
         {"{\"state\":\"scheduled\",\"reason\":{\"text\":\"not due yet\","
          "\"until\":\"1970-01-01T01:00:00Z\"}}",
-         "not due yet, in 60m"},
+         "not due yet: starts in 60m"},
         {"{\"state\":\"running\",\"done\":3,\"total\":10,\"text\":\"pages\"}", "3/10 pages"},
         {"{\"state\":\"running\",\"cancelling\":true}", "cancelling"},
         {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":3,\"text\":\"no route\"}",

@@ -64,7 +64,7 @@ static void a_job_in_hand_says_what_happens_to_it(void **state)
     assert_shows(f, QUERY_JOB, g.id, "\"lease_until\":\"2026-01-01T00:01:00Z\"");
     assert_shows(f, QUERY_JOB, g.id, "\"url\":\"http://h:1/v1/jobs/");
     run_op(f, op_finish(f, g.id, g.token, JOB_OUT_FAILED));
-    assert_shows(f, QUERY_JOB, g.id, "attempt 1 ended as failed, the next one waits");
+    assert_shows(f, QUERY_JOB, g.id, "attempt 1 failed");
     assert_shows(f, QUERY_JOB, g.id, "\"until\":\"2026-01-01T00:00:10Z\"");
     fixture_pass(f, 10 * US_PER_S);
     g = claim_one(f, "again");
