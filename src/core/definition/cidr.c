@@ -6,9 +6,13 @@
 
 #include "core/object/quote.h"
 
-enum { V4_AT = 12, V4_BITS = 32, V6_BITS = 128 }; /* where an IPv4 address stands in an IPv6 one */
+enum {
+    V4_AT = 12,
+    V4_BITS = 32,
+    V6_BITS = 128
+}; /* V4_AT: the place of an IPv4 address in an IPv6 one */
 
-/* Its bytes, and how many bits an address of its kind has. */
+/* The bytes of an address, and the number of bits of its kind. */
 static bool parse_address(struct slice text, unsigned char address[static CIDR_BYTES],
                           int *ret_bits)
 {

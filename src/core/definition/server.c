@@ -141,7 +141,7 @@ static enum err_code read_subscriptions(struct definition_read *r, struct slice 
 
 enum form {
     FORM_TEXT,
-    FORM_TEXTS, /* `read` takes one item; one text stands for a list of one */
+    FORM_TEXTS, /* `read` takes one item; a single text is a list of one */
     FORM_NUMBER,
 };
 

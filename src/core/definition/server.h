@@ -9,5 +9,5 @@
 struct definition_read;
 struct yaml_value;
 
-/* Adds to r->d->server; a key that is there already is an error. */
+/* Adds to r->d->server; a duplicate key is an error. */
 MUST_CHECK enum err_code definition_server_add(struct definition_read *r, struct yaml_value *map);

@@ -6,5 +6,5 @@
 
 #include "core/definition/read.h"
 
-/* Adds to r->d->server.triggers; a name that is there already is an error. */
+/* Adds to r->d->server.triggers; a duplicate name is an error. */
 MUST_CHECK enum err_code definition_triggers_add(struct definition_read *r, struct yaml_value *map);

@@ -90,7 +90,7 @@ static bool add_hint(const struct yaml_read *r, int line, struct err *err)
 
     if (first == '\0' || strchr(opens ? "{[\"'" : strange ? "@`%" : "", first) == NULL)
         return false;
-    (void)err_set(err, E_INVALID, "%s: a text that begins with %c must stand in quotes as a whole",
+    (void)err_set(err, E_INVALID, "%s: a text that begins with %c must be in quotes as a whole",
                   r->parser.problem, first);
     return true;
 }
@@ -111,7 +111,7 @@ static enum err_code syntax_error(struct yaml_read *r)
         return fail_at(r, line, err_set(r->err, E_INVALID, "a tab cannot indent, use spaces"));
     if (strstr(p->problem, "mapping values are not allowed") != NULL)
         return fail_at(r, line,
-                       err_set(r->err, E_INVALID, "%s: a text with ': ' in it must stand in quotes",
+                       err_set(r->err, E_INVALID, "%s: a text with ': ' in it must be in quotes",
                                p->problem));
     if (add_hint(r, line, r->err))
         return yaml_err_at(r->err, r->file, line);
@@ -379,7 +379,7 @@ static enum err_code read_map(struct yaml_read *r, const yaml_event_t *start, in
     return add_anchor(r, start->data.mapping_start.anchor, v);
 }
 
-/* `depth` is that of the container the value stands in, 0 for a document. */
+/* `depth` is that of the container of the value, 0 for a document. */
 static enum err_code read_value(struct yaml_read *r, const yaml_event_t *event, int depth,
                                 struct yaml_value **ret_value)
 {

@@ -18,7 +18,7 @@
 #define JOB_PRIORITY_MAX 1000
 #define JOB_BYTES_MAX ((size_t)16 << 20) /* params, body, labels and the rest of one job */
 
-/* How the last attempt ended, as its worker (or the sweep) told. */
+/* How the last attempt ended, as reported by its worker or the sweep. */
 enum job_outcome {
     JOB_OUT_NONE,
     JOB_OUT_DONE,
@@ -65,7 +65,7 @@ struct job {
     bool cancelling; /* cancel was asked for while it ran */
 
     int64_t due_at;
-    int64_t delay_us; /* what due_at was reckoned by, from then on; 0: somebody gave the instant */
+    int64_t delay_us;   /* the delay that due_at was computed from; 0: due_at was given */
     int64_t started_at; /* of the current or last attempt */
     int64_t finished_at;
     int64_t lease_until_at;
@@ -74,17 +74,17 @@ struct job {
     int64_t prev_token; /* of the claim before: its finish may still be repeated */
     enum job_outcome outcome;
 
-    int attempt;  /* claims begun, not those returned */
-    int returned; /* those */
+    int attempt;  /* claims, without those returned */
+    int returned; /* claims returned */
     int failures;
     int lost;
     int laters;
 
-    /* Of jobs with a routing (core/routing.h). */
-    bool has_dests;      /* its end, or that of a step, means something to others */
-    int step;            /* number of the step it is at; 0: it has no route */
+    /* Of jobs with a routing (core/route/routing.h). */
+    bool has_dests;      /* its end, or that of a step, has followups */
+    int step;            /* number of the current step; 0: it has no route */
     int failed_step;     /* the step that failed: only final ones are left to run; 0: none */
-    int attempts_before; /* of earlier steps: `attempt` goes on counting */
+    int attempts_before; /* attempts of earlier steps, which `attempt` includes */
     bool awaited;        /* jobs may wait for its end */
 
     bool emitted; /* shared stores: the attempt that runs has emitted something */
@@ -95,10 +95,10 @@ struct job {
     int exit; /* exit status, or -N for signal N */
     enum job_cause cause;
     int64_t done, total; /* progress counts; total 0 when unknown */
-    int64_t expected_at; /* when its program thinks that it will be done */
+    int64_t expected_at; /* when its program expects to be done */
 
     struct slice key;
-    struct slice params;  /* JSON object, as it came */
+    struct slice params;  /* JSON object, as submitted */
     struct slice body;    /* bytes; data NULL when there is none */
     struct slice labels;  /* JSON object, or empty */
     struct slice options; /* JSON object of rarely used fields: retry, timeout, command; or empty */
@@ -107,7 +107,7 @@ struct job {
     struct slice result;  /* JSON, or empty */
     int64_t log_size;     /* bytes in its log so far; only where a claim hands it out */
     struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
-    struct slice routing; /* JSON, or empty: core/routing.h */
+    struct slice routing; /* JSON, or empty: core/route/routing.h */
     struct slice assigned; /* JSON object of what its steps have set so far, or empty */
     struct job_cut *cut;   /* only where a list shows it: values that are not here; or NULL */
     bool params_match;     /* only where a list judges it: the text looked for is in its params */
@@ -132,7 +132,7 @@ struct progress_entry {
     struct slice set; /* JSON object, or empty */
 };
 
-/* Grows with each grant, whoever grants: a number of the job's own. */
+/* A number of the job that grows with each grant, at any server. */
 int64_t job_fence(const struct job *j);
 
 /* The entry of the attempt that ended last, read off the job's own row. */
@@ -149,6 +149,6 @@ static inline int64_t job_created_at(const struct job *j)
     return id_time(j->id.v);
 }
 
-/* Names what people can change of a waiting job (params, labels, priority, due time): another one
- * when any of it has changed. */
+/* The version of what people can change of a waiting job (params, labels, priority, due time): it
+ * changes with any of them. */
 const char *job_version(const struct job *j, char text[static JOB_VERSION_SIZE]);

@@ -46,7 +46,7 @@ struct retry_policy {
 
 enum retry_verdict {
     RETRY_AGAIN, /* scheduled after retry_delay_us(failures) */
-    RETRY_LATER, /* an exit rule says so: scheduled, on the `later` budget */
+    RETRY_LATER, /* by an exit rule: scheduled, on the `later` budget */
     RETRY_FINAL,
 };
 

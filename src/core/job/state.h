@@ -1,7 +1,7 @@
 /*
  * The states of a job and the moves between them.
  *
- * The table in job_state.c is the only judge: nothing writes a job's state without asking it.
+ * The table in state.c is the only judge: nothing writes a job's state without asking it.
  *  Numbers are persisted: add at the end, never renumber.
  */
 /* SPDX-License-Identifier: MIT */

@@ -319,7 +319,7 @@ enum err_code object_read_list(struct object_read *r, const struct object_list *
 
     if (read_items(r, list, value, items) != E_OK)
         return r->err->code;
-    memcpy(ret_items, &items, sizeof(items)); /* whatever it points to */
+    memcpy(ret_items, &items, sizeof(items)); /* the type of the items is the caller's */
     *ret_n = n;
     return E_OK;
 }

@@ -84,7 +84,7 @@ typedef enum err_code object_check_fn(struct object_read *r, struct slice value)
 
 struct object {
     const char *what;   /* for messages: "a job" */
-    const char *schema; /* its name in the OpenAPI document; NULL: it has none of its own */
+    const char *schema; /* its name in the OpenAPI document; NULL: it has none */
     const struct field *fields;
     size_t n_fields;
     bool needs;             /* some of its fields are required */
@@ -157,7 +157,7 @@ struct object_read {
     struct arena *arena;
     struct err *err;
     const struct object_place *place; /* of the object that is read; NULL: the outermost */
-    const char *key;                  /* of the member that is read, as it came */
+    const char *key;                  /* of the member that is read, as written */
     /* Texts are copied into the arena, objects without their white space; otherwise they are slices
      * of the JSON, unless an escape had to be decoded. */
     bool copies;
@@ -173,7 +173,7 @@ struct object_read {
 MUST_CHECK enum err_code object_read(struct object_read *r, const struct object *table,
                                      struct slice value);
 
-/* The same for an object that is the member being read, into a struct of its own. */
+/* The same for a member that is an object, into another struct. */
 MUST_CHECK enum err_code object_read_in(struct object_read *r, const struct object *table,
                                         struct slice value, void *to);
 
@@ -184,7 +184,7 @@ struct object_list {
     const char *what; /* for messages: "steps" */
     size_t size;      /* of an item's struct */
     size_t max;
-    bool alone;           /* one item may stand for a list of one */
+    bool alone;           /* a single item is accepted as a list of one */
     bool numbered;        /* err->item tells which one has the mistake */
     enum err_code beyond; /* when there are more than `max`; 0: E_INVALID */
     const struct object *of;

@@ -15,7 +15,7 @@ struct quote {
 };
 
 /* 'text' in quotes, at most QUOTE_TEXT_MAX bytes of it, `?` for each character that is not
- * printable (base/printable.h).  Returns q->text. */
+ * printable (base/text/printable.h).  Returns q->text. */
 const char *quote_text(struct quote *q, struct slice text);
 
 /* A checked JSON value: strings as above, numbers, words and null as they are, else "an object". */

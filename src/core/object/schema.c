@@ -94,7 +94,7 @@ static void add_property(struct buf *out, const char *name, const struct field *
         add_by_type(out, f);
     if (f->help == NULL || out->overflowed)
         return;
-    out->size--; /* a description stands beside the rest */
+    out->size--; /* the description goes before the closing brace */
     if (out->size > from + 1)
         buf_add_char(out, ',');
     buf_add_str(out, "\"description\":");

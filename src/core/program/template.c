@@ -321,7 +321,7 @@ static enum err_code check_pasting(const struct template_command *c, struct temp
         fault->place = found.where == rule_in_code     ? TEMPLATE_PLACE_CODE
                        : found.where == rule_in_remote ? TEMPLATE_PLACE_REMOTE
                                                        : TEMPLATE_PLACE_OTHER;
-        return err_set(err, E_INVALID, "the name %s in braces stands in %s",
+        return err_set(err, E_INVALID, "the name %s in braces is in %s",
                        quote_text(&quote, found.name.name), found.where);
     }
     return E_OK;

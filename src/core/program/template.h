@@ -79,14 +79,14 @@ MUST_CHECK enum err_code template_text_fill(const struct template_text *t,
 enum template_place {
     TEMPLATE_PLACE_OTHER,
     TEMPLATE_PLACE_CODE,   /* a shell would run a value as a part of its script */
-    TEMPLATE_PLACE_REMOTE, /* likewise, a shell on the other side of ssh */
+    TEMPLATE_PLACE_REMOTE, /* code for a shell on the other side of ssh */
 };
 
 struct template_fault {
     const char *at; /* the string in the command that is to blame */
     size_t arg;     /* its place in a list, from 0 */
     const char
-        *where; /* what a misplaced name stands in, and what to do; NULL: something else is wrong */
+        *where; /* what a misplaced name is in, and what to do; NULL: something else is wrong */
     enum template_place place;
 };
 

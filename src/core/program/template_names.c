@@ -5,8 +5,8 @@
 
 static enum err_code misplaced(struct script *s, size_t at, struct slice name, const char *where)
 {
-    return err_set(s->err, E_INVALID, "{%.*s} at byte %zu stands in %s", (int)name.size, name.data,
-                   at, where);
+    return err_set(s->err, E_INVALID, "{%.*s} at byte %zu is in %s", (int)name.size, name.data, at,
+                   where);
 }
 
 /* The number of its positional parameter, from 1. */

@@ -12,9 +12,9 @@
 enum rule_kind {
     RULE_NONE,
     RULE_OPENS,   /* a command follows: if, then, { */
-    RULE_ALL,     /* evaluates whatever it is given */
+    RULE_ALL,     /* evaluates all its words */
     RULE_PRINTS,  /* echo */
-    RULE_PRINTF,  /* likewise; -v NAME */
+    RULE_PRINTF,  /* prints its words; -v NAME */
     RULE_TEST,    /* -v NAME */
     RULE_DOUBLE,  /* [[: -v NAME, arithmetic comparisons */
     RULE_DECLARE, /* NAME=VALUE, evaluated in part */
@@ -26,9 +26,9 @@ enum rule_kind {
     RULE_FOR,
     RULE_FUNCTION,
     /* Programs, known behind any directory and in lists. */
-    RULE_WRAPS, /* options and operands of its own, then a command: sudo, timeout */
+    RULE_WRAPS, /* its options and operands, then a command: sudo, timeout */
     RULE_RUNS,  /* a command is somewhere among its words: docker */
-    RULE_JOINS, /* likewise as RULE_WRAPS, but the words are joined and a shell runs them: ssh */
+    RULE_JOINS, /* as RULE_WRAPS, but the words are joined and a shell runs them: ssh */
     RULE_SHELL, /* -c CODE, or FILE, or code on standard input */
     RULE_SU,    /* -c CODE anywhere, or code on standard input */
     RULE_INPUT, /* code on standard input: at */
@@ -38,9 +38,9 @@ enum rule_kind {
 struct shell_rule {
     const char *word;
     enum rule_kind kind;
-    const char *where;  /* what a misplaced name stands in */
+    const char *where;  /* what a misplaced name is in */
     const char *values; /* letters of the options whose value is the next word */
-    size_t operands;    /* words of its own before the command */
+    size_t operands;    /* words before the command that are its operands */
     const char *shells; /* letters of the options that make it start a shell: sudo -s */
     char splits;        /* letter of the option that makes it split a word into a command: env -S */
     char execs;         /* letter of the option with which no shell is run: watch -x, ssh -N */

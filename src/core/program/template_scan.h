@@ -1,5 +1,5 @@
 /*
- * Braces: what stands at one of them, in any text with names in it.
+ * Braces in a text with names: what begins at one of them.
  *
  * For src/core/program/template*.c alone.
  */

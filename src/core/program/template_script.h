@@ -2,7 +2,7 @@
  * A string command while it is read: the place in the script, and the names found so far.
  *
  * template_shell.c reads what opens and closes a place, template_names.c the names and the quoted
- * text in which no name may stand.  The functions move `at` on and write what they pass to `out`.
+ * text that may have no name.  The functions move `at` on and write what they pass to `out`.
  *
  * For src/core/program/template*.c alone.
  */
@@ -33,11 +33,11 @@ enum place {
 
 struct frame {
     enum place place;
-    bool result;   /* IN_PLAIN, IN_BACKTICK: what it prints stands in the script: $(…), <(…) */
+    bool result;   /* IN_PLAIN, IN_BACKTICK: its output is part of the script: $(…), <(…) */
     bool quoted;   /* IN_BRACE: inside double quotes or a here-document */
     bool pattern;  /* IN_BRACE: quotes mean something, as after # and % */
     bool operand;  /* IN_BRACE: the variable's name has ended */
-    bool offset;   /* IN_BRACE: behind it stand offset and length, which are arithmetic */
+    bool offset;   /* IN_BRACE: offset and length follow, which are arithmetic */
     char closer;   /* IN_ARITHMETIC: `)` or `]` */
     size_t parens; /* open ones inside */
     struct shell_words words; /* IN_PLAIN, IN_BACKTICK */
@@ -102,16 +102,16 @@ static inline void script_literal(struct script *s, char c)
         shell_word_add(&f->words, c);
 }
 
-/* E_INVALID: a name stands where it may not; E_OK when there is no fault. */
+/* E_INVALID: a name is misplaced; E_OK when there is no fault. */
 MUST_CHECK enum err_code script_fault(struct script *s, struct shell_fault fault);
 
-/* A command line in brackets has ended: what it prints is a value where they stand. */
+/* A command line in brackets has ended: what it prints is a value in their place. */
 MUST_CHECK enum err_code script_end_brackets(struct script *s);
 
 /* At a `{`: a name becomes a parameter.  E_INVALID: the shell would not take its value as it is. */
 MUST_CHECK enum err_code script_read_brace(struct script *s);
 
-/* Copies text that the shell takes as it is, up to `end`.  E_INVALID: a name stands in it; `where`
+/* Copies text that the shell takes as it is, up to `end`.  E_INVALID: it has a name in it; `where`
  * says in what. */
 MUST_CHECK enum err_code script_copy_quoted(struct script *s, size_t end, const char *where);
 

@@ -58,7 +58,7 @@ static bool is_last_line(const struct script *s, const struct here *h, size_t fr
     return slice_equal(slice_make(s->text.data + from, end - from), h->end);
 }
 
-/* << and its word, with whatever quotes are in it. */
+/* << and its word, with its quotes. */
 static enum err_code begin_here(struct script *s)
 {
     struct here *h = &s->here[s->n_here];
@@ -128,7 +128,7 @@ static enum err_code enter_here(struct script *s)
 
 /* ---- what begins at a character ---- */
 
-/* ${x#'…'}: behind the variable stands a pattern. */
+/* ${x#'…'}: a pattern follows the variable. */
 static bool has_pattern(const struct script *s)
 {
     size_t i = 2;
@@ -239,7 +239,7 @@ static enum err_code read_open(struct script *s)
     return E_OK;
 }
 
-/* Braces that stand alone open and close the body of a function. */
+/* Braces that are words open and close the body of a function. */
 static void note_group(struct script *s)
 {
     bool alone = at_word_start(s) && ends_word(script_peek(s, 1));

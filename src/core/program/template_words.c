@@ -390,7 +390,7 @@ static bool ends_within_wrap(struct shell_words *w)
     return false;
 }
 
-/* The command itself, or what may stand before it. */
+/* The command itself, or a word before it. */
 static void end_command_word(struct shell_words *w)
 {
     const struct shell_rule *rule = find_rule(w);

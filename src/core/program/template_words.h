@@ -1,6 +1,5 @@
 /*
- * The words of a shell script: which command a word belongs to, and whether a value may stand in
- * it.
+ * The words of a shell script: which command a word belongs to, and whether a value may be in it.
  *
  * A value comes into a script as a quoted parameter, which is safe as long as the shell takes it
  * for what it is. Some commands evaluate what they are given once more: `eval`, `let`, `[[ … -eq …
@@ -8,8 +7,8 @@
  * then a command.  Such places are found here, by the words in front, as the script is read; a name
  * there is refused.
  *
- * What `echo`, `printf` and here-documents print is a value as well: in $(…) it is judged where the
- * result stands, and it may not stand in a script that has a shell run its standard input.
+ * What `echo`, `printf` and here-documents print is a value as well: in $(…) it is judged at the
+ * place of the result, and it is refused in a script that has a shell run its standard input.
  *
  * It is a reading of scripts as people write them.  What a script does with a value that it has put
  * into a variable or a file, or that another program has printed, is not followed.
@@ -34,20 +33,20 @@ struct shell_name {
     size_t at; /* its byte in the script */
 };
 
-/* Why a name may not stand where it does. */
+/* Why a name is not allowed in its place. */
 struct shell_fault {
-    const char *where; /* NULL: it may */
+    const char *where; /* NULL: it is allowed */
     struct shell_name name;
 };
 
 struct shell_word {
-    char text[SHELL_WORD_MAX]; /* without quotes; cut, and `$` for whatever is filled in */
+    char text[SHELL_WORD_MAX]; /* without quotes; cut, and `$` for each value that is filled in */
     size_t size;
     bool begun;
-    bool named; /* a name stands in it */
+    bool named; /* it has a name in it */
     bool name_first;
-    bool has_replaced; /* what xargs -I replaces stands in it */
-    size_t matched;    /* … so much of it so far */
+    bool has_replaced; /* it has what xargs -I replaces in it */
+    size_t matched;    /* … bytes of that matched so far */
     struct shell_name name;
 };
 
@@ -65,12 +64,12 @@ struct shell_words {
     size_t args;                       /* words behind the command */
     size_t operands;                   /* words that still belong to `wrap` itself */
     size_t values;                     /* words to come that are values of options */
-    const char *joined;                /* a shell runs these words: what a name in them stands in */
+    const char *joined;                /* a shell runs these words: where a name in them would be */
     bool exec;                         /* no shell reads this line: it is a list */
     bool starts_shell;                 /* sudo -s */
     bool execs;                        /* watch -x, ssh -N */
     bool target;                       /* the next word is where a redirection goes */
-    bool here_string;                  /* likewise, behind <<< */
+    bool here_string;                  /* the same behind <<< */
     bool code_next;                    /* the next word is what `sh -c` runs */
     bool shell_has_file;               /* … or it has a file to run, or its code */
     bool shell_past_options;           /* behind -- */
@@ -103,7 +102,7 @@ struct shell_facts {
 void shell_word_begin(struct shell_words *w);
 void shell_word_add(struct shell_words *w, char c);
 
-/* A name stands in the current word.  `printed`: it is what $(…) prints that stands there. */
+/* The current word has a name.  `printed`: as the output of $(…). */
 struct shell_fault shell_word_name(struct shell_words *w, struct shell_facts *facts,
                                    struct shell_name name, bool printed);
 

@@ -61,12 +61,12 @@ struct queue_def {
     int slots;                /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
     int64_t timeout_us;       /* 0: none */
     struct retry_policy retry;
-    int stop_after; /* so many failures in a row pause the queue; 0: never */
+    int stop_after; /* failures in a row that pause the queue; 0: never */
     bool strict;
     bool resident;
     bool own_command;
     bool may_emit_command; /* what its jobs emit may bring a command */
-    int64_t idle_us;       /* a resident program is stopped after so long without work */
+    int64_t idle_us;       /* without work, until a resident program is stopped */
     struct queue_limits limits;
     int64_t keep_done_us; /* retention of done, cancelled and relayed jobs */
     int64_t keep_failed_us;
@@ -78,7 +78,7 @@ struct queue_def {
 
     /* Of a worker's own queue of a topic, made by the engine; else empty. */
     struct slice subscriber_topic, subscriber_worker;
-    int64_t subscriber_lifetime_us; /* so long may the worker be away */
+    int64_t subscriber_lifetime_us; /* how long the worker may be away */
 };
 
 /* Checks a JSON object (already accepted by jtext_check) and fills the struct; slices live in the
@@ -94,7 +94,7 @@ MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena 
 
 /* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to
  * blame. With `faults`, which may be NULL, mistakes in members go there and the other members are
- * read, too. */
+ * still read. */
 MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *arena,
                                             struct queue_def *ret_def, struct object_faults *faults,
                                             const char **fault_at, struct err *err);

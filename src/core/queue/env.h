@@ -3,7 +3,7 @@
  * texts.
  *
  * Names are those of a shell's variables; those that begin with WAYBILL_ are the worker's own and
- * refused, so that nothing here can stand for a token, a store or a lease. Number and size are
+ * refused, so that no definition can set a token, a store or a lease. Number and size are
  * bounded.
  */
 /* SPDX-License-Identifier: MIT */

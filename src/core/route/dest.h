@@ -35,7 +35,7 @@ struct dest {
     enum dest_kind kind;
     struct slice name;
     struct slice params; /* QUEUE, TOPIC: a JSON object laid over the job's; or empty */
-    int64_t count;       /* SIGNAL: raised by so much */
+    int64_t count;       /* SIGNAL: how far it is raised */
 };
 
 struct dest_list {
@@ -45,7 +45,7 @@ struct dest_list {
 
 extern const struct object dest_object; /* one destination that is not only a name */
 
-/* A single destination may stand for a list of one. `what` is the dotted name of the value for
+/* Reads a list of destinations, or a single one. `what` is the dotted name of the value for
  * messages ("on_success"). E_INVALID: "on_success[2].join: …". On failure *fault_at (unless NULL)
  * is the value to blame. */
 MUST_CHECK enum err_code dest_list_parse(struct slice json, const char *what, struct arena *arena,
@@ -57,7 +57,7 @@ MUST_CHECK enum err_code dest_list_parse(struct slice json, const char *what, st
 MUST_CHECK enum err_code dest_list_read(struct object_read *r, struct slice value,
                                         struct dest_list *ret_list);
 
-/* It is not empty, and all of them have a name. */
+/* Whether the list has items and each of them has a name. */
 bool dest_list_is_sound(const struct dest_list *list);
 
 /* Checks and makes canonical; *ret_json is in the arena, empty when the list is. */

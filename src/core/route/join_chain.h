@@ -1,5 +1,5 @@
 /*
- * Joins that lead to joins: they fire within one commit, so that has to come to an end.
+ * Joins that lead to joins: they fire within one commit, so a chain of them must be finite.
  *
  * Pure.
  */
@@ -18,8 +18,8 @@ enum { JOINS_DEEP_MAX = 100 }; /* joins that follow one another */
 struct join_node {
     struct slice name;
     const struct dest_list *then;
-    bool is_under_way; /* the walk is at it; false before */
-    int deep;          /* so many joins follow one another from here on; 0: not known yet */
+    bool is_under_way; /* the walk is below it; false before */
+    int deep;          /* length of the longest chain of joins from here; 0: not known yet */
 };
 
 /* E_INVALID: "join 'x' leads back to itself by joins alone", or too many follow one another;

@@ -19,7 +19,7 @@
 enum {
     JOIN_COUNT_MAX = 1000000,
     JOIN_KEY_MAX = 1000,   /* bytes of a key that is filled in */
-    JOIN_JOBS_KEPT = 1000, /* of those who arrive, so many are kept and told */
+    JOIN_JOBS_KEPT = 1000, /* jobs of one firing whose ids are kept and shown */
 };
 
 struct join_def {
@@ -31,7 +31,7 @@ struct join_def {
 
 extern const struct object join_object;
 
-/* A checked JSON object, as it came or as it is kept.  E_INVALID: "count: …". */
+/* Reads a checked JSON object, from outside or from the store.  E_INVALID: "count: …". */
 MUST_CHECK enum err_code join_def_parse(struct slice json, struct arena *arena,
                                         struct join_def *ret_def, const char **fault_at,
                                         struct err *err);

@@ -70,7 +70,7 @@ static const struct field step_fields[] = {
               .help = "steps that run side by side are not built yet"),
 };
 
-/* One of name and queue stands for the other. */
+/* The name is the default of the queue, and the queue that of the name. */
 static enum err_code check_step(struct object_read *r, struct slice value)
 {
     struct route_step *step = r->to;

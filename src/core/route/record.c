@@ -15,7 +15,7 @@ static const struct field entry_fields[] = {
     FIELD_TIME("ended_at", route_status, ended_at, .null = true, .other = "end time"),
     FIELD_TEXT("text", route_status, text, .null = true, .max = RECORD_TEXT_MAX),
     FIELD_OBJECT("set", route_status, set, .null = true, .help = "Params that the step has set."),
-    FIELD_IGNORED("name"), /* as a record shows them, too */
+    FIELD_IGNORED("name"), /* shown in records, so accepted here */
     FIELD_IGNORED("process name"),
     FIELD_IGNORED("queue"),
     FIELD_IGNORED("queue name"),

@@ -11,8 +11,8 @@
  *    "after":[{"job":"ID","step":4,"on":"success"},{"signal":"NAME","count":10,"take":true}],
  *    "changed":{"date":7},"parent":"ID","depth":3,"topic":"NAME"}
  *
- * Which step a job is at, and whether its route has failed, stands in its row (struct job).  The
- * rules here are pure: they say what comes next.
+ * The job's row (struct job) has the current step, and whether the route has failed.  The rules
+ * here are pure: they decide what comes next.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -72,7 +72,7 @@ struct routing {
 /* Reads the canonical JSON; what it names lives in the arena or in `json`. */
 void routing_parse(struct slice json, struct arena *arena, struct routing *ret_routing);
 
-/* Empty when there is nothing to say. */
+/* The canonical JSON; empty for a routing without members. */
 struct slice routing_format(const struct routing *routing, struct arena *arena);
 
 /* About the bytes of its JSON; 0 when there is nothing to say. */
@@ -81,7 +81,7 @@ size_t routing_size(const struct routing *routing);
 /* Whether one of its steps brings its own command. */
 bool routing_has_command(const struct routing *routing);
 
-/* Whether the end of such a job, or of one of its steps, means anything beyond itself. */
+/* Whether the end of the job, or of one of its steps, has followups. */
 bool routing_is_followed(const struct routing *routing);
 
 /* ---- steps as they come from outside ---- */
@@ -102,13 +102,13 @@ struct route_status {
     int number;
     bool has_status;              /* without one the step is still to be run */
     int status;                   /* exit status, or -N for signal N */
-    int64_t started_at, ended_at; /* 0: not told */
+    int64_t started_at, ended_at; /* 0: unknown */
     struct slice text;
     struct slice set; /* JSON object, or empty */
 };
 
-/* `progress` as it came, also in seed 000's names; each entry is of one of the steps.  E_INVALID:
- * "progress[2].number: …". */
+/* Reads `progress` of a submitted job, also in seed 000's names; each entry is of one of the
+ * steps.  E_INVALID: "progress[2].number: …". */
 MUST_CHECK enum err_code route_progress_parse(struct slice json, const struct routing *routing,
                                               struct arena *arena,
                                               struct route_status **ret_entries, size_t *ret_n,
@@ -121,7 +121,7 @@ void route_skip(struct routing *routing, const struct route_status *entries, siz
 
 /* ---- what comes next ---- */
 
-/* NULL when nothing is left. */
+/* The first step to run; NULL when nothing is left. */
 const struct route_step *route_first(const struct routing *routing);
 
 /* The one after step `number`; of a route that has failed, the next final one. */
@@ -137,7 +137,7 @@ const struct route_step *route_find(const struct routing *routing, int number);
 MUST_CHECK enum err_code route_select(const struct routing *routing, struct slice step,
                                       const struct route_step **ret_step, struct err *err);
 
-/* The place where the final steps at the end begin: what is added stands before them. */
+/* The place where the final steps at the end begin: steps are added before them. */
 size_t route_end_of_work(const struct routing *routing);
 
 /* Adds steps to the route of a job that is at step `at`: before the final ones at its end.
@@ -166,8 +166,8 @@ struct after_cond {
     bool take;     /* SIGNAL: the level is used up by the release */
 };
 
-/* `after` as it came: one condition or a list of them.  Where refs may be used, a text that is no
- * id is one. E_INVALID: "after[3].on: …". */
+/* Reads `after` of a submitted job: one condition or a list.  Where refs may be used, a text that
+ * is no id is a ref. E_INVALID: "after[3].on: …". */
 MUST_CHECK enum err_code after_parse(struct slice json, struct arena *arena,
                                      struct after_cond **ret_conds, size_t *ret_n, struct err *err);
 

@@ -122,9 +122,9 @@ def test_check_of_a_file_needs_no_server(tmp_path):
 
 
 @pytest.mark.parametrize("command, words", [
-    ("{x} foo", "a text that begins with { must stand in quotes as a whole"),
+    ("{x} foo", "a text that begins with { must be in quotes as a whole"),
     ("{x}", "not an object (put it in quotes)"),
-    ("@x", "a text that begins with @ must stand in quotes")])
+    ("@x", "a text that begins with @ must be in quotes")])
 def test_a_command_that_needs_quotes_is_told_so(tmp_path, command, words):
     path = tmp_path / "q.yaml"
     path.write_text(f"queues:\n  a:\n    command: {command}\n    slots: 2\n")

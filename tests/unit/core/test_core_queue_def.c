@@ -369,7 +369,7 @@ static void commands_with_names_that_cannot_be_filled_are_refused(void **state)
 {
     (void)state;
     assert_refused("{\"command\":\"echo '{x}'\"}",
-                   "command: {x} at byte 6 stands in single quotes, where the shell fills in "
+                   "command: {x} at byte 6 is in single quotes, where the shell fills in "
                    "nothing: use double quotes, or write {{ for a brace");
     assert_refused("{\"command\":[\"a\",\"{x:-\"]}",
                    "command: '{x:-' at byte 0 has no '}' at its end");

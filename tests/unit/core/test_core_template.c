@@ -341,15 +341,15 @@ static void a_name_where_the_shell_fills_in_nothing_is_refused(void **state)
     static const struct {
         const char *script, *why;
     } bad[] = {
-        {"echo '{x}'", "{x} at byte 6 stands in single quotes"},
-        {"awk '{print}' a", "{print} at byte 5 stands in single quotes"},
-        {"echo it's {x}", "{x} at byte 10 stands in single quotes"},
+        {"echo '{x}'", "{x} at byte 6 is in single quotes"},
+        {"awk '{print}' a", "{print} at byte 5 is in single quotes"},
+        {"echo it's {x}", "{x} at byte 10 is in single quotes"},
         {"echo \"$(echo '{x}')\"", "in single quotes"},
         {"echo \"${a#'{x}'}\"", "in single quotes"},
-        {"cat <<'E'\n{x}\nE\n", "{x} at byte 10 stands in a here-document whose end is quoted"},
+        {"cat <<'E'\n{x}\nE\n", "{x} at byte 10 is in a here-document whose end is quoted"},
         {"cat <<-\\E\n\t{x}\n\tE\n", "in a here-document whose end is quoted"},
-        {"echo $(( {x} + 1 ))", "{x} at byte 9 stands in arithmetic"},
-        {"f() { echo {x}; }; f", "{x} at byte 11 stands in a function"},
+        {"echo $(( {x} + 1 ))", "{x} at byte 9 is in arithmetic"},
+        {"f() { echo {x}; }; f", "{x} at byte 11 is in a function"},
         {"f ()\n{\n{ echo a; }\necho {x}\n}", "in a function"},
     };
 

@@ -422,7 +422,7 @@ static void a_value_where_a_shell_evaluates_it_again_is_refused(void **state)
             fail_msg("loads: %s", attacks[i]);
         if (strstr(err.msg, "{v} at byte ") == NULL && strstr(err.msg, "{w} at byte ") == NULL)
             fail_msg("%s: %s", attacks[i], err.msg);
-        if (strchr(strstr(err.msg, "stands in"), ':') == NULL) /* what to do instead */
+        if (strchr(strstr(err.msg, " is in "), ':') == NULL) /* what to do instead */
             fail_msg("%s: %s", attacks[i], err.msg);
     }
 }
@@ -672,7 +672,7 @@ static void a_list_with_a_shell_among_its_words_takes_values_as_arguments_only(v
 
         if (list_loads(list_attacks[i], &err))
             fail_msg("loads: %s", list_attacks[i]);
-        if (strstr(err.msg, " in braces stands in ") == NULL || strchr(err.msg, ':') == NULL)
+        if (strstr(err.msg, " in braces is in ") == NULL || strchr(err.msg, ':') == NULL)
             fail_msg("%s: %s", list_attacks[i], err.msg);
     }
     for (size_t i = 0; i < sizeof(list_ordinary) / sizeof(list_ordinary[0]); i++) {

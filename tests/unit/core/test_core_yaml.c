@@ -273,18 +273,18 @@ static void broken_text_is_refused_with_its_line(void **state)
     assert_refused(
         "a: b: c\n",
         "f.yaml:1: mapping values are not allowed in this context: a text with ': ' in it must "
-        "stand in quotes");
+        "be in quotes");
     assert_refused("a: 1\n\tb: 2\n", "f.yaml:2: a tab cannot indent, use spaces");
     assert_refused("a:\n  \tb: 2\n", "f.yaml:2: a tab cannot indent, use spaces");
     assert_refused("a: @b\n", "f.yaml:1: found character that cannot start any token: a text that "
-                              "begins with @ must stand in quotes as a whole");
+                              "begins with @ must be in quotes as a whole");
     assert_refused("q:\n  command: {x} foo\n  b: 1\n",
-                   "f.yaml:2: did not find expected key: a text that begins with { must stand in "
+                   "f.yaml:2: did not find expected key: a text that begins with { must be in "
                    "quotes as a whole");
     assert_refused("q:\n  - [a, b] c\n", "f.yaml:2: did not find expected '-' indicator (while "
                                          "parsing a block collection that began in line 2)");
     assert_refused("q:\n  command: \"{x}\" foo\n",
-                   "f.yaml:2: did not find expected key: a text that begins with \" must stand in "
+                   "f.yaml:2: did not find expected key: a text that begins with \" must be in "
                    "quotes as a whole");
 }
 

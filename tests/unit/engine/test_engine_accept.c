@@ -73,7 +73,7 @@ static void a_jobs_own_command_is_judged_instead(void **state)
     struct err err = refusal(submit(f, "{\"x\":1}", "{\"command\":\"echo '{x}'\"}"));
 
     assert_int_equal(err.code, E_INVALID);
-    assert_ptr_equal(strstr(err.msg, "command: {x} at byte 6 stands in single quotes"), err.msg);
+    assert_ptr_equal(strstr(err.msg, "command: {x} at byte 6 is in single quotes"), err.msg);
 }
 
 static int64_t submitted(struct fixture *f, const char *params)
@@ -131,7 +131,7 @@ static void a_stored_command_that_is_refused_today_takes_no_jobs(void **state)
     err = refusal(submit(f, "{}", NULL));
     assert_int_equal(err.code, E_INVALID);
     assert_ptr_equal(strstr(err.msg, "queue 'fetch' cannot run its command, define it again: "
-                                     "{print} at byte 5 stands in single quotes"),
+                                     "{print} at byte 5 is in single quotes"),
                      err.msg);
 }
 
