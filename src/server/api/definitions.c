@@ -136,7 +136,6 @@ static const struct route definitions_rows[] = {
         .handle = definitions_apply,
         .body = BODY_JSON,
         .max_body = BODY_SMALL_MAX,
-        .status = 200,
         .takes = "Definitions",
         .gives = "Changes",
         .params = {{"prune", "boolean",

@@ -79,19 +79,13 @@ static enum err_code join_clear(struct request *r, struct err *err)
 
 static const struct route signals_rows[] = {
     {
-        ROUTE("GET", "/v1/signals", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_SIGNALS, .limit = LINKS_LIMIT},
-        .status = 200,
+        ROUTE_VIEW("/v1/signals", QUERY_SIGNALS, .limit = LINKS_LIMIT),
         .gives = "Signals",
         .params = {LIMIT_PARAM, CURSOR_PARAM},
         .help = "Lists the signals by name, with how many jobs wait for each.",
     },
     {
-        ROUTE("GET", "/v1/signals/{name}", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_SIGNAL, .name_of = "signal"},
-        .status = 200,
+        ROUTE_VIEW("/v1/signals/{name}", QUERY_SIGNAL, .name_of = "signal"),
         .gives = "Signal",
         .help = "Shows a signal and the first jobs that wait for it.",
     },
@@ -100,7 +94,6 @@ static const struct route signals_rows[] = {
         .handle = signal_add,
         .body = BODY_OPTIONAL,
         .max_body = BODY_SMALL_MAX,
-        .status = 200,
         .takes = "Raise",
         .gives = "SignalLevel",
         .errors = {E_CONFLICT, E_FULL},
@@ -109,7 +102,6 @@ static const struct route signals_rows[] = {
     {
         ROUTE("DELETE", "/v1/signals/{name}", RIGHT_USER),
         .handle = signal_clear,
-        .status = 200,
         .gives = "SignalLevel",
         .errors = {E_FULL},
         .help = "Sets a signal to 0.",
@@ -120,19 +112,13 @@ const struct route_table signals_routes = ROUTE_TABLE(signals_rows);
 
 static const struct route joins_rows[] = {
     {
-        ROUTE("GET", "/v1/joins", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_JOINS, .limit = LINKS_LIMIT},
-        .status = 200,
+        ROUTE_VIEW("/v1/joins", QUERY_JOINS, .limit = LINKS_LIMIT),
         .gives = "Joins",
         .params = {LIMIT_PARAM, CURSOR_PARAM},
         .help = "Lists the joins by name.",
     },
     {
-        ROUTE("GET", "/v1/joins/{name}", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_JOIN, .limit = LINKS_LIMIT},
-        .status = 200,
+        ROUTE_VIEW("/v1/joins/{name}", QUERY_JOIN, .limit = LINKS_LIMIT),
         .gives = "Join",
         .params = {LIMIT_PARAM, CURSOR_PARAM},
         .errors = {E_NOT_FOUND},
@@ -143,7 +129,6 @@ static const struct route joins_rows[] = {
         .handle = join_add,
         .body = BODY_OPTIONAL,
         .max_body = JOB_BYTES_MAX,
-        .status = 200,
         .takes = "Arrive",
         .gives = "Arrived",
         .errors = {E_NOT_FOUND, E_FULL},
@@ -152,7 +137,6 @@ static const struct route joins_rows[] = {
     {
         ROUTE("DELETE", "/v1/joins/{name}", RIGHT_ADMIN),
         .handle = join_clear,
-        .status = 200,
         .gives = "JoinCleared",
         .params = {{"key", "string", "Only arrivals with this key."}},
         .errors = {E_NOT_FOUND, E_FULL},

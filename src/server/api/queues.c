@@ -29,28 +29,22 @@ static enum err_code queue_restart(struct request *r, struct err *err)
 
 /* ---- routes ---- */
 
-#define STATE(name, state, text)                                                                  \
-    {                                                                                             \
-        ROUTE("POST", "/v1/queues/{name}/" name, RIGHT_ADMIN),                                    \
-            .handle = queue_put_state, .what = (state), .body = BODY_OPTIONAL,                    \
-            .max_body = BODY_SMALL_MAX, .status = 200, .takes = "Nothing", .gives = "QueueState", \
-            .errors = {E_NOT_FOUND, E_FULL}, .help = (text)                                       \
+#define STATE(name, state, text)                                                   \
+    {                                                                              \
+        ROUTE("POST", "/v1/queues/{name}/" name, RIGHT_ADMIN),                     \
+            .handle = queue_put_state, .what = (state), .body = BODY_OPTIONAL,     \
+            .max_body = BODY_SMALL_MAX, .takes = "Nothing", .gives = "QueueState", \
+            .errors = {E_NOT_FOUND, E_FULL}, .help = (text)                        \
     }
 
 static const struct route queues_rows[] = {
     {
-        ROUTE("GET", "/v1/queues", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_QUEUES},
-        .status = 200,
+        ROUTE_VIEW("/v1/queues", QUERY_QUEUES),
         .gives = "Queues",
         .help = "Lists the queues with their counts.",
     },
     {
-        ROUTE("GET", "/v1/queues/{name}", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_QUEUE},
-        .status = 200,
+        ROUTE_VIEW("/v1/queues/{name}", QUERY_QUEUE),
         .gives = "Queue",
         .errors = {E_NOT_FOUND},
         .help = "Shows a queue: state, definition, counts, oldest ready job.",
@@ -61,7 +55,6 @@ static const struct route queues_rows[] = {
         .what = DEFINITION_QUEUE,
         .body = BODY_JSON,
         .max_body = BODY_SMALL_MAX,
-        .status = 200,
         .takes = "QueueDefinition",
         .gives = "Changes",
         .errors = {E_FULL},
@@ -71,7 +64,6 @@ static const struct route queues_rows[] = {
         ROUTE("DELETE", "/v1/queues/{name}", RIGHT_ADMIN),
         .handle = definition_remove,
         .what = DEFINITION_QUEUE,
-        .status = 200,
         .gives = "QueueDeleted",
         .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL},
         .help = "Removes a queue that has no jobs.",
@@ -81,17 +73,13 @@ static const struct route queues_rows[] = {
         .handle = queue_restart,
         .body = BODY_OPTIONAL,
         .max_body = BODY_SMALL_MAX,
-        .status = 200,
         .takes = "Nothing",
         .gives = "QueueRestarted",
         .errors = {E_NOT_FOUND, E_FULL},
         .help = "Makes workers return its running jobs, uncounted, and restart its programs.",
     },
     {
-        ROUTE("GET", "/v1/queues/{name}/log", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_QUEUE_LOG, .limit = QUEUE_LOG_LIMIT},
-        .status = 200,
+        ROUTE_VIEW("/v1/queues/{name}/log", QUERY_QUEUE_LOG, .limit = QUEUE_LOG_LIMIT),
         .gives = "QueueLog",
         .params = {{"limit", "integer", "Maximum lines, 1 to 1000 (default 100)."}},
         .errors = {E_NOT_FOUND},

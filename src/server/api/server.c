@@ -292,24 +292,19 @@ static enum err_code openapi_show(struct request *r, struct err *err)
 
 static const struct route server_rows[] = {
     {
-        ROUTE("GET", "/v1/counts", RIGHT_USER),
-        .handle = view_show,
-        .view = {QUERY_COUNTS},
-        .status = 200,
+        ROUTE_VIEW("/v1/counts", QUERY_COUNTS),
         .gives = "Counts",
         .help = "Counts of jobs by queue and state.",
     },
     {
         ROUTE("GET", "/v1/server", RIGHT_USER),
         .handle = server_show,
-        .status = 200,
         .gives = "Server",
         .help = "Shows version, uptime, addresses and store.",
     },
     {
         ROUTE("GET", "/v1/events", RIGHT_USER),
         .handle = events_subscribe,
-        .status = 200,
         .type = TYPE_EVENTS,
         .params = {{"queue", "string", "Only this queue."}},
         .errors = {E_TOO_MANY},
@@ -318,28 +313,24 @@ static const struct route server_rows[] = {
     {
         ROUTE("GET", "/v1/openapi.json", RIGHT_USER),
         .handle = openapi_show,
-        .status = 200,
         .gives = "Anything",
         .help = "This description.",
     },
     {
         ROUTE("GET", "/metrics", RIGHT_USER),
         .handle = metrics_show,
-        .status = 200,
         .type = TYPE_METRICS,
         .help = "Metrics in the text format of Prometheus.",
     },
     {
         ROUTE("GET", "/healthz", RIGHT_OPEN),
         .handle = health_show,
-        .status = 200,
         .type = TYPE_TEXT,
         .help = "The process is running.",
     },
     {
         ROUTE("GET", "/readyz", RIGHT_OPEN),
         .handle = ready_show,
-        .status = 200,
         .type = TYPE_TEXT,
         .help =
             "The server can take requests; 503 while it starts or stops, or after a failed commit.",

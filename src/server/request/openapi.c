@@ -108,7 +108,8 @@ static void add_responses(struct buf *out, const struct route *r)
         codes[common_errors[i]] = true;
     for (size_t i = 0; i < ROUTE_ERRORS_MAX && r->errors[i] != E_OK; i++)
         codes[r->errors[i]] = true;
-    buf_addf(out, ",\"responses\":{\"%d\":{\"description\":\"Done.\",", r->status);
+    buf_addf(out, ",\"responses\":{\"%d\":{\"description\":\"Done.\",",
+             r->status == 0 ? 200 : r->status);
     add_content(out, r->type != NULL ? r->type : "application/json", r->gives);
     buf_add_str(out, "}}");
     add_errors(out, codes);

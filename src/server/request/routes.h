@@ -49,6 +49,10 @@ struct route_view {
 /* How a row begins: without a right it does not compile. */
 #define ROUTE(method_, path_, right_) .method = (method_), .path = (path_), .right = (right_)
 
+/* A list or a view, which needs no handler: ROUTE_VIEW("/v1/joins", QUERY_JOINS, .limit = 100). */
+#define ROUTE_VIEW(path_, ...) \
+    ROUTE("GET", path_, RIGHT_USER), .handle = view_show, .view = {__VA_ARGS__}
+
 struct route {
     const char *method;
     const char *path; /* {name} is one segment */
@@ -59,7 +63,7 @@ struct route {
     int what;               /* for handlers that serve several routes */
     struct route_view view; /* for view_show, and for handlers that end with a view */
     bool starts;            /* a GET that changes something: no HEAD, and triggers may open it */
-    int status;             /* of success, for the description */
+    int status;             /* of success, for the description; 0: 200 */
     const char *takes;      /* schema of the body */
     const char *gives;      /* schema of the reply; NULL: not JSON, see `type` */
     const char *type;       /* of the reply; NULL: application/json */
