@@ -1,29 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/jtext/jtext.h"
 #include "core/job/state.h"
 #include "core/route/routing.h"
-#include "testing.h"
+#include "json_testing.h"
 
 #define ID "0D3N7Q8R2S4T6"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
-static struct slice checked(const char *json)
-{
-    struct err err = ERR_INIT;
-    struct slice value;
-
-    if (jtext_check(slice_of(json), &value, &err) != E_OK)
-        fail_msg("%s: %s", json, err.msg);
-    return value;
-}
 
 static struct after_cond *parse(const char *json, size_t want)
 {

@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/jtext/jtext.h"
 #include "core/route/dest.h"
-#include "testing.h"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
-static struct slice checked(const char *json)
-{
-    struct err err = ERR_INIT;
-    struct slice value;
-
-    if (jtext_check(slice_of(json), &value, &err) != E_OK)
-        fail_msg("%s: %s", json, err.msg);
-    return value;
-}
+#include "json_testing.h"
 
 static struct dest_list parse(const char *json)
 {

@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/jtext/jtext.h"
 #include "core/route/join_def.h"
-#include "testing.h"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
-static struct slice checked(const char *json)
-{
-    struct err err = ERR_INIT;
-    struct slice value;
-
-    if (jtext_check(slice_of(json), &value, &err) != E_OK)
-        fail_msg("%s: %s", json, err.msg);
-    return value;
-}
+#include "json_testing.h"
 
 static struct join_def parse(const char *json)
 {
@@ -34,15 +14,7 @@ static struct join_def parse(const char *json)
 
 static void assert_canonical(const char *json, const char *want)
 {
-    CLEANUP(buf) struct buf once = BUF_INIT(1 << 16);
-    CLEANUP(buf) struct buf twice = BUF_INIT(1 << 16);
-    struct err err = ERR_INIT;
-
-    if (join_def_canonical(checked(json), &once, &err) != E_OK)
-        fail_msg("%s: %s", json, err.msg);
-    assert_string_equal(buf_text(&once), want);
-    assert_int_equal(join_def_canonical(checked(buf_text(&once)), &twice, &err), E_OK);
-    assert_string_equal(buf_text(&twice), want);
+    assert_canonical_by(join_def_canonical, json, want);
 }
 
 static void assert_refused(const char *json, const char *message, const char *at)

@@ -4,26 +4,7 @@
 #include "base/clock.h"
 #include "base/jtext/jtext.h"
 #include "core/object/object.h"
-#include "testing.h"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
-static struct slice checked(const char *json)
-{
-    struct err err = ERR_INIT;
-    struct slice value;
-
-    if (jtext_check(slice_of(json), &value, &err) != E_OK)
-        fail_msg("%s: %s", json, err.msg);
-    return value;
-}
+#include "json_testing.h"
 
 /* ---- an object with one of everything ---- */
 

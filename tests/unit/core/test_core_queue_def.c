@@ -2,30 +2,10 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/jtext/jtext.h"
 #include "core/object/object.h"
 #include "core/program/template.h"
 #include "core/queue/def.h"
-#include "testing.h"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
-
-static struct slice checked(const char *json)
-{
-    struct err err = ERR_INIT;
-    struct slice value;
-
-    if (jtext_check(slice_of(json), &value, &err) != E_OK)
-        fail_msg("%s: %s", json, err.msg);
-    return value;
-}
+#include "json_testing.h"
 
 static struct queue_def parse(const char *json)
 {
@@ -50,15 +30,7 @@ static void assert_refused(const char *json, const char *message)
 
 static void assert_canonical(const char *json, const char *want)
 {
-    CLEANUP(buf) struct buf once = BUF_INIT(1 << 20);
-    CLEANUP(buf) struct buf twice = BUF_INIT(1 << 20);
-    struct err err = ERR_INIT;
-
-    if (queue_def_canonical(checked(json), &once, &err) != E_OK)
-        fail_msg("%s: %s", json, err.msg);
-    assert_string_equal(buf_text(&once), want);
-    assert_int_equal(queue_def_canonical(checked(buf_text(&once)), &twice, &err), E_OK);
-    assert_string_equal(buf_text(&twice), want);
+    assert_canonical_by(queue_def_canonical, json, want);
 }
 
 /* ---- reading ---- */

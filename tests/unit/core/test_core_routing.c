@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/jtext/jtext.h"
 #include "core/route/routing.h"
-#include "testing.h"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
+#include "json_testing.h"
 
 static struct routing parse(const char *json)
 {

@@ -5,16 +5,7 @@
 #include "base/id.h"
 #include "base/text/utf8.h"
 #include "core/program/word.h"
-#include "testing.h"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
+#include "json_testing.h"
 
 static struct word parse(const char *line)
 {

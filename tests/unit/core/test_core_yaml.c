@@ -3,16 +3,7 @@
 
 #include "base/jtext/jtext.h"
 #include "core/definition/yaml.h"
-#include "testing.h"
-
-static struct arena arena = ARENA_INIT;
-
-static int release_memory(void **state)
-{
-    (void)state;
-    arena_deinit(&arena);
-    return 0;
-}
+#include "json_testing.h"
 
 static struct yaml_value *parse(const char *text)
 {
