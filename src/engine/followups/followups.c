@@ -160,7 +160,7 @@ static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
     static fanout_work_fn *const kinds[] = {spread_work, follow_work};
     size_t n_over = 0;
 
-    if (!e->followups.has_fanouts || sweep_rests(e))
+    if (!e->followups.has_fanouts || e->now.steady_at < e->followups.fanouts_at || sweep_rests(e))
         return E_OK;
     struct fanout max = link_max(e);
 

@@ -485,14 +485,24 @@ static int64_t ready_in_next(struct pair *p)
     return kept_count(p->quick, "next", JOB_READY);
 }
 
+static int64_t rounds_of_a_submit(struct fixture *f)
+{
+    int64_t before = store_traffic(f->store).rounds;
+
+    (void)submit_one(f, "default");
+    return store_traffic(f->store).rounds - before;
+}
+
 /* Locks on jobs come before those on what an end leads to: the job is not waited for with those
- * held. */
+ * held, and others pay nothing for it until it is looked at again. */
 static void the_end_of_a_step_whose_job_it_holds_is_followed_later(void **state)
 {
     struct pair *p = *state;
     char how[120];
 
-    batch_run(p->slow); /* which finds nothing to work off */
+    batch_run(p->slow);                 /* which finds nothing to work off */
+    (void)rounds_of_a_submit(p->quick); /* of the first one, with what it learns */
+    int64_t rounds = rounds_of_a_submit(p->quick);
     int64_t job = leave_the_end_of_a_step(p->quick);
 
     batch_run(p->quick); /* one more would do */
@@ -507,10 +517,13 @@ static void the_end_of_a_step_whose_job_it_holds_is_followed_later(void **state)
 
     fixture_pass(p->quick, US_PER_S);
     batch_run(p->quick);
-    (void)submit_one(p->quick, "default");
-    assert_int_equal(rollbacks(p->quick), undone);
-    assert_int_equal(ready_in_next(p), before);
+    rounds -= rounds_of_a_submit(p->quick);
+    undone -= rollbacks(p->quick);
+    before -= ready_in_next(p);
     wake(p);
+    assert_int_equal(rounds, 0);
+    assert_int_equal(undone, 0);
+    assert_int_equal(before, 0);
     for (int i = 0; i < 10; i++) {
         fixture_pass(p->quick, US_PER_S);
         batch_run(p->quick);
