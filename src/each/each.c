@@ -599,6 +599,15 @@ static int run_loop(struct each *e)
     return status;
 }
 
+/* Refused before its first line was submitted: there is nothing to continue. */
+static bool has_no_lines(const struct each *e)
+{
+    bool refused_first = e->err.code == E_INVALID && e->input.items.count == 1;
+
+    return !e->finished && e->known + e->input.sent == 0 &&
+           (e->input.items.count == 0 || refused_first);
+}
+
 static struct each_hooks hooks_of(struct each *e)
 {
     return (struct each_hooks){
@@ -645,6 +654,10 @@ int each_run_all(struct cli *cli, const struct each_options *options)
     int status = each_open(e, &hooks, &err) == E_OK ? run_loop(e) : cli_fail(cli, &err);
 
     each_server_stop(&e->server);
+    if (e->run.own.fd >= 0 && e->run.own.holder == 0 && !e->run.is_there && has_no_lines(e)) {
+        e->run.is_there = true;
+        (void)!each_run_begin_anew(&e->run, &err);
+    }
     each_printed_close(&e->printed_lines);
     each_order_deinit(&e->order);
     buf_deinit(&e->document);

@@ -31,7 +31,8 @@ static enum err_code open_run(struct each *e, struct err *err)
                        "command in this directory");
     if (e->run.is_there && each_run_wait_for_store(&e->run, err) != E_OK)
         return err->code;
-    if (!o->failed && (e->run.is_finished || o->again) && each_run_begin_anew(&e->run, err) != E_OK)
+    if (!o->failed && (!e->run.is_there || e->run.is_finished || o->again) &&
+        each_run_begin_anew(&e->run, err) != E_OK)
         return err->code;
     if (each_printed_open(&e->printed_lines, e->run.own.fd, EACH_RUN_PRINTED, err) != E_OK)
         return err->code;
@@ -42,12 +43,17 @@ static enum err_code open_run(struct each *e, struct err *err)
 static enum err_code find_live(struct each *e, struct client *c, struct err *err)
 {
     static const char live[] = "staged,held,scheduled,ready,running";
-    static const char all[] = "staged,held,scheduled,ready,running,failed,cancelled";
+    static const char failed[] = "running,failed,cancelled";
 
     if (e->known == 0)
         return E_OK;
-    if (each_store_lines(c, e->options->failed ? all : live, &e->live, err) != E_OK ||
-        (e->options->failed && each_store_retry(c, err) != E_OK))
+    if (each_store_lines(c, e->options->failed ? failed : live, &e->live, err) != E_OK)
+        return err->code;
+    /* With --failed, lines that have not run yet are held until an ordinary run continues. */
+    if ((e->options->failed
+             ? each_store_act(c, "hold", "\"ready\",\"scheduled\"", err) != E_OK ||
+                   each_store_act(c, "retry", "\"failed\",\"cancelled\"", err) != E_OK
+             : each_store_act(c, "release", "\"held\"", err) != E_OK))
         return err->code;
     for (size_t i = 0; i < e->live.count; i++)
         each_printed_clear(&e->printed_lines, e->live.items[i]);

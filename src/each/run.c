@@ -175,6 +175,7 @@ enum err_code each_run_begin_anew(struct each_run *r, struct err *err)
     if ((unlinkat(r->own.fd, EACH_RUN_PRINTED, 0) < 0 && errno != ENOENT) ||
         (unlinkat(r->own.fd, EACH_RUN_FINISHED, 0) < 0 && errno != ENOENT))
         return err_file(err, "remove what the last run left in", r->dir);
+    (void)utimensat(r->own.fd, EACH_RUN_IDENTITY, NULL, 0); /* its time is when the run began */
     r->is_there = r->is_finished = false;
     return E_OK;
 }

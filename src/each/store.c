@@ -140,14 +140,16 @@ bool each_line_list_has(const struct each_line_list *l, int64_t line)
 
 /* ---- failed ones ---- */
 
-enum err_code each_store_retry(struct client *c, struct err *err)
+enum err_code each_store_act(struct client *c, const char *action, const char *states,
+                             struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-    static const char body[] = "{\"action\":\"retry\",\"filter\":{\"queue\":\"" EACH_QUEUE
-                               "\",\"state\":[\"failed\",\"cancelled\"]}}";
+    CLEANUP(buf) struct buf body = BUF_INIT(PATH_SIZE);
     char path[PATH_SIZE];
 
-    if (call(c, "POST", "/v1/bulk", slice_of(body), &reply, err) != E_OK)
+    buf_addf(&body, "{\"action\":\"%s\",\"filter\":{\"queue\":\"" EACH_QUEUE "\",\"state\":[%s]}}",
+             action, states);
+    if (call(c, "POST", "/v1/bulk", buf_slice(&body), &reply, err) != E_OK)
         return err->code;
     snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", reply_text(reply.json, "id"));
     while (strcmp(reply_text(reply.json, "state"), "done") != 0)

@@ -54,8 +54,9 @@ MUST_CHECK enum err_code each_store_lines(struct client *c, const char *states,
 
 bool each_line_list_has(const struct each_line_list *l, int64_t line);
 
-/* Makes all failed ones ready again; returns when that is done. */
-MUST_CHECK enum err_code each_store_retry(struct client *c, struct err *err);
+/* Does that to all lines in these states (`"failed","cancelled"`); returns when it is done. */
+MUST_CHECK enum err_code each_store_act(struct client *c, const char *action, const char *states,
+                                        struct err *err);
 
 /* A failed line, for people. */
 struct each_failure {

@@ -97,6 +97,27 @@ static bool look_at_run(int dir_fd, struct unfinished *ret)
     return open && ret->identity != NULL;
 }
 
+/* `--colsep , -N 2 -- `, as they are typed before the command; run.json has the bytes of the
+ * separator as hexadecimal digits. */
+static void add_options(const json_t *identity, struct buf *out)
+{
+    CLEANUP(buf) struct buf separator = BUF_INIT(COMMAND_MAX);
+    unsigned byte = 0;
+
+    for (const char *at = reply_text(identity, "colsep"); sscanf(at, "%2x", &byte) == 1; at += 2)
+        buf_add_char(&separator, (char)byte);
+    if (separator.size > 0) {
+        buf_add_str(out, "--colsep ");
+        command_add_word(out, slice_is(buf_slice(&separator), "\t") ? SLICE("\\t")
+                                                                    : buf_slice(&separator));
+        buf_add_char(out, ' ');
+    }
+    if (reply_int(identity, "lines") > 1)
+        buf_addf(out, "-N %" PRId64 " ", reply_int(identity, "lines"));
+    if (out->size > 0)
+        buf_add_str(out, "-- ");
+}
+
 static void print_run(const struct unfinished *u, const struct cli *cli, struct table *t)
 {
     CLEANUP(buf) struct buf command = BUF_INIT(COMMAND_MAX);
@@ -116,6 +137,7 @@ static void print_run(const struct unfinished *u, const struct cli *cli, struct 
         putchar('\n');
         return;
     }
+    add_options(u->identity, &command);
     command_add_words(&command, words);
     table_add(t, u->holder != 0 ? COLOUR_GREEN : COLOUR_YELLOW,
               u->holder != 0 ? "running" : "interrupted");

@@ -93,6 +93,11 @@ int each_report(const struct cli *cli, const struct each_end *end)
     if (end->out_fault == EPIPE)
         return 128 + SIGPIPE;
     print_result(end);
+    if (end->finished && end->result.left > 0) /* --failed */
+        fprintf(stderr,
+                "%" PRId64 " lines have not run yet; the same command without --failed "
+                "runs them, with the same input\n",
+                end->result.left);
     if (end->finished && end->err.code == E_OK) {
         if (end->result.failed == 0)
             return CLI_OK;

@@ -560,6 +560,20 @@ def test_failed_lines_can_be_seen_and_run_again(each):
     assert "no line has failed" in each.run("--show", "--", program).err
 
 
+def test_failed_runs_no_line_that_a_halt_left_unrun(each):
+    program = appending(each, '[ -e ok ] || [ "$1" != 3 ]\n')
+    assert each.run("-j", "1", "--halt", "soon", "--", program, lines=9).status == 1
+    before = ran(each)
+    assert "9" not in before
+    (each.dir / "ok").touch()
+    done = each.run("--failed", "--", program)
+    assert ran(each) == before + ["3"] and " left" in done.err and done.status == 0, done
+    assert "the same command without --failed runs them" in done.err, done
+    done = each.run("-j", "1", "--", program, lines=9)
+    assert done.status == 0 and "9 done, 0 failed" in done.err, done
+    assert sorted(ran(each)) == sorted("1234567893"), "each line once, the failed one twice"
+
+
 def test_retries(each):
     program = appending(each, '[ "$(grep -cx "$1" ran)" -ge 3 ]\n')
     done = each.run("-j", "4", "--retry", "2", "--", program, lines=2)
@@ -983,3 +997,26 @@ def test_unfinished_runs_are_listed(each):
     (run,) = documents(each.run("--list", "--json").out)
     assert (run["directory"], run["command"], run["running"]) == (str(each.dir), [program], False)
     assert 0 < run["printed"] < 40, run
+
+
+def test_the_list_has_the_beginning_and_the_options_of_a_run(each):
+    program = each.script("stop.sh", '[ ! -e stop ] || [ "$1" != 2 ]\n')
+    words = ["--colsep", "\\t", "--", program, "{1}"]
+    assert each.run(*words, lines=3).status == 0
+    identity = next(each.data.glob("each/*/run.json"))
+    os.utime(identity, (1_000_000_000, 1_000_000_000))
+    (each.dir / "stop").touch()
+    assert each.run("-j", "1", "--halt", "soon", *words, lines=9).status == 1
+    listed = each.run("--list")
+    assert f"--colsep '\\t' -- {program} '{{1}}'" in listed.out, listed
+    (run,) = documents(each.run("--list", "--json").out)
+    assert run["began_at"] > "2026", run
+
+
+def test_a_refused_run_is_not_listed(each):
+    for args, line in ((["--", "echo"], b"a\0b\n"),
+                       (["--colsep", ",", "--", "echo", "{3}"], b"a\n")):
+        assert each.run(*args, lines=line).status == 4
+        assert "no run is unfinished" in each.run("--list").err, args
+    assert each.run("--", "echo", lines=b"a\nb\0\n").status == 4
+    assert "interrupted" in each.run("--list").out, "its first line has ended"
