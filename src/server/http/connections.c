@@ -96,20 +96,16 @@ void connections_look(struct connections *cs, int64_t now_at)
 
 /* ---- what is left unread ---- */
 
-static struct connection *least_recently_moved(struct connections *cs)
-{
-    struct connection *found = NULL;
-
-    for (struct connection *c = cs->head.next; c != &cs->head; c = c->next)
-        if (c->unsent > 0 && (found == NULL || c->pace.moved_at < found->pace.moved_at))
-            found = c;
-    return found;
-}
-
+/* Closes the connections that have moved least recently. */
 static void shed(struct connections *cs)
 {
     while (cs->unsent > UNSENT_MAX) {
-        struct connection *c = least_recently_moved(cs);
+        struct connection *c = NULL;
+
+        for (struct connection *other = cs->head.next; other != &cs->head; other = other->next)
+            if (other->unsent > 0 && (c == NULL || other->pace.moved_at < c->pace.moved_at))
+                c = other;
+        ASSERT(c != NULL); /* somebody has left unread what is counted */
         int64_t now_at = c->port->http->now_at;
 
         if (now_at - cs->shed_told_at >= US_PER_S) {

@@ -272,22 +272,17 @@ static void begin_quick_check(struct server *s)
         log_error("the check of the store did not begin: %s", err.msg);
 }
 
-static void announce(const struct server *s)
+static void serve(struct life *life)
 {
+    struct server *s = life->server;
+
+    s->is_ready = true;
     if (s->listen[0] != '\0')
         printf("ready http://%s unix:%s\n", s->listen, s->socket);
     else
         printf("ready unix:%s\n", s->socket);
     fflush(stdout);
     notify_send("READY=1");
-}
-
-static void serve(struct life *life)
-{
-    struct server *s = life->server;
-
-    s->is_ready = true;
-    announce(s);
     if (life->was_unclean)
         begin_quick_check(s);
     worker_child_begin(&s->worker);

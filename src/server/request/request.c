@@ -390,14 +390,6 @@ static void read_query(struct reading *reading, struct store *store)
     query_run(store, &reading->query);
 }
 
-/* A stream that has begun continues: it is too late to refuse it with a status. */
-static enum err_code check_readers(const struct request *r, enum way_in way_in, struct err *err)
-{
-    if (r->server->http.no_readings)
-        return err_set(err, E_UNAVAILABLE, "the server is stopping");
-    return r->phase == REQUEST_STREAMING ? E_OK : readers_check(&r->server->readers, way_in, err);
-}
-
 void request_read(struct request *r, void (*read)(struct reading *reading, struct store *store),
                   request_fn *then)
 {
@@ -408,7 +400,11 @@ void request_read(struct request *r, void (*read)(struct reading *reading, struc
     begin_work(r, then);
     r->reading.run = read != NULL ? read : read_query;
     r->reading.is_counted = false;
-    if (check_readers(r, way_in, err) == E_OK) {
+    /* A stream that has begun continues: it is too late to refuse it with a status. */
+    if (h->no_readings) {
+        (void)err_set(err, E_UNAVAILABLE, "the server is stopping");
+    } else if (r->phase == REQUEST_STREAMING ||
+               readers_check(&r->server->readers, way_in, err) == E_OK) {
         readers_put(&r->server->readers, &r->reading, way_in);
         return;
     }

@@ -46,13 +46,6 @@ static struct op *link_ops(struct inbox_item *items)
 /* The longest sleep while leases are held, so that a stopped process is noticed. */
 #define LOOK_US US_PER_S
 
-static int64_t sleep_us(const struct engine_thread *t, struct now now)
-{
-    int64_t left_us = engine_next_us(t->engine, now);
-
-    return engine_has_leases(t->engine) && left_us > LOOK_US ? LOOK_US : left_us;
-}
-
 /* How long no request was processed: during a long pass, a sleep that took longer than planned,
  * or a suspended machine. */
 static int64_t away_us(struct now began, struct now slept, int64_t planned_us, struct now now)
@@ -68,13 +61,15 @@ static int64_t away_us(struct now began, struct now slept, int64_t planned_us, s
 static void *run(void *arg)
 {
     struct engine_thread *t = arg;
-
     struct now now = clock_now();
 
     for (;;) {
         struct inbox_item *items = NULL;
         struct now slept = clock_now();
-        int64_t us = sleep_us(t, slept);
+        int64_t us = engine_next_us(t->engine, slept);
+
+        if (engine_has_leases(t->engine) && us > LOOK_US)
+            us = LOOK_US;
         int64_t wake_at = us == TIME_NEVER ? TIME_NEVER : clock_mono_us() + us;
 
         if (inbox_take(&t->inbox, wake_at, &items) == INBOX_CLOSED)

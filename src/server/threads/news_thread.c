@@ -42,20 +42,13 @@ static void hand_on(struct news_thread *n, struct slice text, struct news news)
     inbox_list_add(&n->heard, &t->request.delivery.item);
 }
 
-/* The first connection is not logged. */
-static void note_connection(struct news_thread *n)
-{
-    if (n->connected)
-        log_info("connected to the database again");
-    n->connected = true;
-}
-
 static void on_news(void *ctx, const char *news)
 {
     struct news_thread *n = ctx;
 
-    if (news == NULL)
-        note_connection(n);
+    if (news == NULL && n->connected) /* not at the first connection */
+        log_info("connected to the database again");
+    n->connected |= news == NULL;
     if (news == NULL || atomic_load(&n->pending) >= NEWS_PENDING_MAX)
         n->missed = true;
     else

@@ -49,16 +49,12 @@ static bool has_part(CURLU *u, CURLUPart part)
     return has;
 }
 
-static bool is_loopback(const char *host)
-{
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 ||
-           strcmp(host, "[::1]") == 0;
-}
-
 static bool host_is_loopback(CURLU *u)
 {
     char *host = NULL;
-    bool loopback = curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK && is_loopback(host);
+    bool loopback = curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+                    (strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 ||
+                     strcmp(host, "[::1]") == 0);
 
     curl_free(host);
     return loopback;

@@ -490,13 +490,6 @@ static enum err_code start_apart(struct child *c, struct spawned *started, struc
     return E_OK;
 }
 
-static enum err_code start_sharing(struct child *c, struct spawned *started, struct err *err)
-{
-    if (make_child(c, CLONE_VM | CLONE_VFORK, started) < 0)
-        return err_errno(err, E_UNAVAILABLE, "cannot make a process for %s", c->spawn->path);
-    return E_OK;
-}
-
 enum err_code spawn_start(const struct spawn *s, struct spawned *started, struct err *err)
 {
     struct child c = {.spawn = s, .parent = getpid(), .report_fd = -1};
@@ -504,9 +497,12 @@ enum err_code spawn_start(const struct spawn *s, struct spawned *started, struct
     started->pid = 0;
     started->after_us = 0;
     started->before_us = clock_boot_us();
-    enum err_code code = changes_user(s) ? start_apart(&c, started, err)
-                                         : start_sharing(&c, started, err);
+    enum err_code code = E_OK;
 
+    if (changes_user(s))
+        code = start_apart(&c, started, err);
+    else if (make_child(&c, CLONE_VM | CLONE_VFORK, started) < 0)
+        code = err_errno(err, E_UNAVAILABLE, "cannot make a process for %s", s->path);
     started->after_us = clock_boot_us();
     if (code == E_OK && c.report.stage == STAGE_NONE)
         return E_OK;

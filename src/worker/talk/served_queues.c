@@ -115,14 +115,6 @@ static void serve_queue(struct update *u, struct slice name, struct slice server
         u->on_change(u->ctx, &change);
 }
 
-/* Neither the own file nor the server has a command for a subscription's jobs. */
-static void warn_unserved(const struct subscription *s)
-{
-    log_warn("queue %s: there is no command for its jobs: define one for queue %s, in the "
-             "worker's own file (-c) or at the server",
-             s->queue, s->topic);
-}
-
 static void take_queue(struct update *u, struct slice queue)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -147,7 +139,9 @@ static void take_queue(struct update *u, struct slice queue)
     bool served = served_queues_find(u->served, name) != NULL;
 
     if (!served && !subscription->unserved)
-        warn_unserved(subscription);
+        log_warn("queue %s: there is no command for its jobs: define one for queue %s, in the "
+                 "worker's own file (-c) or at the server",
+                 subscription->queue, subscription->topic);
     subscription->unserved = !served;
 }
 
