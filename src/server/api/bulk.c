@@ -34,9 +34,9 @@ static const struct field bulk_fields[] = {
     FIELD_CUSTOM("filter", read_filter, .required = true, .schema = "Filter",
                  .help = "say which jobs"),
     FIELD_TEXT("queue", bulk_values, bulk.queue, .null = true, .min = 1, .max = QUEUE_NAME_MAX,
-               .help = "Of `move`: where the jobs go."),
+               .help = "Target queue of `move`."),
     FIELD_BOOL("alone", bulk_values, bulk.alone, .null = true,
-               .help = "Of `retry`: without waiting for its conditions again."),
+               .help = "For `retry`: does not wait for the conditions again."),
 };
 
 static enum err_code check_bulk(struct object_read *r, struct slice value)
