@@ -31,8 +31,8 @@ enum store_walk_reads { WALK_KEY, WALK_LABELS, WALK_LABELS_AND_PARAMS };
 
 struct store_walk {
     enum store_stretch which;
-    struct slice text; /* sets params_match of jobs whose params contain it, and reads the options;
-                          empty: neither */
+    struct slice text; /* sets params_match of jobs whose params contain it, and reads options
+                          with a command; empty: neither */
     enum store_walk_reads reads;
     int limit; /* maximum jobs per call */
     store_job_fn *on_job;

@@ -378,11 +378,12 @@ SELECT {ended_row}, {preview_sqlite} FROM ended AS j {with_shared};
 SELECT {ended_row}, {preview_postgres} FROM ended AS j {with_shared};
 
 -- Lists are judged row by row.  What a job carries may be large: labels ($2 = 1) and params ($2 =
--- 2) are read on demand only.  The text $1 is searched in the params inside the database; the
--- options, which hold the command, are read for it.
+-- 2) are read on demand only.  The text $1 is searched in the params inside the database; options
+-- with a command are read for it.
 -- part: listed
 p.key, CASE WHEN $2 = 2 THEN {params} END, NULL, CASE WHEN $2 >= 1 THEN p.labels END,
-CASE WHEN CAST($1 AS TEXT) IS NOT NULL THEN p.options END, NULL, NULL, NULL,
+CASE WHEN CAST($1 AS TEXT) IS NOT NULL AND p.options LIKE '%"command":%' THEN p.options END,
+NULL, NULL, NULL,
 CASE WHEN CAST($1 AS TEXT) IS NULL THEN 0 ELSE STRPOS(COALESCE({params}, ''), $1) END
 
 -- name: list_jobs
