@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most requests need little: the first block is of a size that malloc keeps at hand. */
+/* Most requests need little: malloc caches blocks of the first size. */
 enum { FIRST_BYTES = 960, BLOCK_BYTES = 16 * 1024 };
 
 struct arena_block {
@@ -25,20 +25,14 @@ static struct arena_block *block_new(size_t size)
     return b;
 }
 
-static void free_blocks(struct arena_block *b)
-{
-    while (b != NULL) {
-        struct arena_block *older = b->older;
-
-        free(b);
-        b = older;
-    }
-}
-
 void arena_deinit(struct arena *a)
 {
-    free_blocks(a->blocks);
-    a->blocks = NULL;
+    while (a->blocks != NULL) {
+        struct arena_block *b = a->blocks;
+
+        a->blocks = b->older;
+        free(b);
+    }
 }
 
 void arena_clear(struct arena *a)

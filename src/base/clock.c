@@ -40,7 +40,7 @@ int64_t clock_boot_us(void)
 
 enum { READS_MAX = 10 };
 
-/* One who is stopped between two readings would see a clock that was set. */
+/* A process that is stopped between the two readings would believe that the clock was set. */
 struct now clock_now(void)
 {
     static _Atomic int64_t offset_us;

@@ -70,7 +70,7 @@ void map_put(struct map *m, int64_t key, void *value)
     *slot = (struct map_slot){key, value};
 }
 
-/* Closes the gap at `hole`: whoever was pushed past it by the probing moves into it. */
+/* Closes the gap at `hole` with an entry that probing had pushed past it. */
 static void close_gap(struct map *m, size_t hole)
 {
     size_t mask = m->capacity - 1;

@@ -2,7 +2,7 @@
  * A hash map from a 63-bit number above 0 to a pointer that is not NULL.  It owns no values.
  *
  * Searching for or removing a number of 0 or below finds nothing.  The memory shrinks with the
- * count. Keys are our own ids: whoever lets strangers choose them lets them choose collisions.
+ * count.  Keys must be our own ids: a stranger who chooses keys can cause collisions.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -29,7 +29,7 @@ static inline void map_cleanup(struct map *m)
 
 void *map_find(const struct map *m, int64_t key);      /* NULL when it is not there */
 void map_put(struct map *m, int64_t key, void *value); /* replaces */
-void *map_remove(struct map *m, int64_t key);          /* what was there, or NULL */
+void *map_remove(struct map *m, int64_t key);          /* the removed value, or NULL */
 
 /* for (size_t i = 0; map_next(&m, &i, &key, &value);) — no changes meanwhile. */
 bool map_next(const struct map *m, size_t *i, int64_t *ret_key, void **ret_value);

@@ -348,16 +348,6 @@ static bool is_empty_dir(const char *dir)
     return empty;
 }
 
-static enum err_code prepare_backup_dir(const char *dir, struct err *err)
-{
-    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
-        return err_errno(err, E_INVALID, "make directory %s", dir);
-    if (!is_empty_dir(dir))
-        return err_set(err, E_CONFLICT, "%s is not an empty directory: name a new or an empty one",
-                       dir);
-    return E_OK;
-}
-
 enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes, struct err *err)
 {
     CLEANUP(mem) char *path = join_path(dir, STORE_FILE);
@@ -366,8 +356,11 @@ enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
 
     if (s->db->driver->backup == NULL)
         return err_set(err, E_INVALID, "waybill does not back up a PostgreSQL store: use pg_dump");
-    if (prepare_backup_dir(dir, err) != E_OK)
-        return err->code;
+    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+        return err_errno(err, E_INVALID, "make directory %s", dir);
+    if (!is_empty_dir(dir))
+        return err_set(err, E_CONFLICT, "%s is not an empty directory: name a new or an empty one",
+                       dir);
     if (s->db->driver->backup(s->db, part, err) != E_OK) {
         unlink(part);
         return err->code;

@@ -12,12 +12,6 @@ static const enum sql invariants[] = {
     SQL_VERIFY_HOLDS,  SQL_VERIFY_LEASES,
 };
 
-/* Some are only for shared stores. */
-static bool is_of(const struct store *s, enum sql sql)
-{
-    return s->shared || sql_texts[sql].sqlite != NULL;
-}
-
 struct findings {
     store_finding_fn *on_finding;
     void *ctx;
@@ -62,7 +56,7 @@ enum err_code store_verify(struct store *s, enum store_check how, store_finding_
     enum err_code code = E_OK;
 
     for (size_t i = 0; i < ARRAY_LEN(invariants) && code == E_OK; i++)
-        if (is_of(s, invariants[i]))
+        if (s->shared || sql_texts[invariants[i]].sqlite != NULL) /* some need a shared store */
             code = db_rows(s->db, invariants[i], on_violation, &t, err);
     db_rollback(s->db);
     if (code == E_OK && t.count == 0) {

@@ -56,7 +56,7 @@ static bool fail(struct checker *c, const char *at, const char *fmt, ...)
     return false;
 }
 
-/* Something else stands where `wanted` should. */
+/* Something else is where `wanted` should be. */
 static bool unexpected(struct checker *c, const char *at, const char *wanted)
 {
     if (at >= c->end)

@@ -113,16 +113,6 @@ static const char *name_at(const struct jtext_keys *k, uint64_t item)
     return k->text + (uint32_t)item;
 }
 
-static void make_room(struct jtext_keys *k)
-{
-    uint64_t *more = mem_alloc(k->capacity * 2 * sizeof(more[0]));
-
-    memcpy(more, k->items, k->count * sizeof(more[0]));
-    jtext_keys_deinit(k);
-    k->items = more;
-    k->capacity *= 2;
-}
-
 static const char *add_item(struct jtext_keys *k, size_t first, const char *name, uint64_t hash)
 {
     uint64_t item = hash << 32 | (uint64_t)(name - k->text);
@@ -132,8 +122,14 @@ static const char *add_item(struct jtext_keys *k, size_t first, const char *name
             if ((k->items[i] ^ item) >> 32 == 0 &&
                 compare_names(name_at(k, k->items[i]), name) == 0)
                 return name;
-    if (k->count == k->capacity)
-        make_room(k);
+    if (k->count == k->capacity) {
+        uint64_t *more = mem_alloc(k->capacity * 2 * sizeof(more[0]));
+
+        memcpy(more, k->items, k->count * sizeof(more[0]));
+        jtext_keys_deinit(k);
+        k->items = more;
+        k->capacity *= 2;
+    }
     k->items[k->count++] = item;
     return NULL;
 }

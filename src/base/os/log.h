@@ -12,7 +12,7 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-void log_set_level(enum log_level level); /* what is finer is not written; INFO at start */
+void log_set_level(enum log_level level); /* finer lines are not written; INFO at start */
 
 void log_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void log_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -2,8 +2,8 @@
  * A directory that one process at a time works in: made when it is not there, and held by a lock.
  *
  * The lock belongs to the open file: the system takes it back when the process is gone, however it
- * went. What stands in the file (the process id) is for people.  Directories made here let others
- * pass, but not look: programs of other users must reach theirs.
+ * went.  Its content (the process id) is for people.  Directories made here let others pass, but not
+ * look: programs of other users must reach theirs.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -26,7 +26,7 @@ MUST_CHECK enum err_code own_dir_open(const char *path, const char *what, const 
                                       struct own_dir *ret_dir, struct err *err);
 void own_dir_close(struct own_dir *d);
 
-/* Who holds a lock file, by what stands in it; -1 when it does not tell. */
+/* The process id in a lock file; -1: none. */
 int own_dir_holder(int lock_fd);
 
 /* One that is there already stays as it is. */

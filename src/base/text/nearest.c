@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text/nearest.h"
 
-enum { WORD_MAX = 64 }; /* nobody mistypes longer ones by a letter and wants to be told */
+enum { WORD_MAX = 64 }; /* longer words get no suggestion */
 
 static char lower(char c)
 {

@@ -145,7 +145,7 @@ static enum err_code walk_table(struct copying *c, const struct sql_table *table
 
 /* ---- facts ---- */
 
-/* What each store has of its own. */
+/* Numbers that each store keeps for itself. */
 static bool fact_stays(struct slice key)
 {
     return slice_is(key, "version") || slice_is(key, "running") || slice_is(key, LOG_MARK_KEY) ||
@@ -206,7 +206,7 @@ static struct store_copy_side facts_sum(const struct facts *facts)
     return (struct store_copy_side){.rows = sum.rows, .sum = sum.sum};
 }
 
-/* The last of what is copied: by now the highest id is known. */
+/* Copied last, when the highest id is known. */
 static enum err_code copy_facts(struct copying *c, struct store_copy_side *side, struct err *err)
 {
     int64_t marks = 0;

@@ -84,15 +84,6 @@ static bool read_column(const struct db_row *row, int place, const struct db_col
     return false;
 }
 
-/* Ids are shown as people know them; queues and workers have small numbers. */
-static void format_number(int64_t number, char ret_text[static ID_TEXT_SIZE + 8])
-{
-    if (number > UINT32_MAX)
-        (void)id_format(number, ret_text);
-    else
-        (void)snprintf(ret_text, ID_TEXT_SIZE + 8, "%lld", (long long)number);
-}
-
 bool db_row_read(const struct db_row *row, const struct db_table *table, struct arena *arena,
                  void *item)
 {
@@ -104,8 +95,12 @@ bool db_row_read(const struct db_row *row, const struct db_table *table, struct 
     if (bad == NULL && (table->check == NULL || table->check(item, row, arena)))
         return true;
     char id[ID_TEXT_SIZE + 8];
+    int64_t number = db_col_int(row, 0);
 
-    format_number(db_col_int(row, 0), id);
+    if (number > UINT32_MAX) /* queues and workers have small numbers */
+        (void)id_format(number, id);
+    else
+        (void)snprintf(id, sizeof(id), "%lld", (long long)number);
     if (bad == NULL)
         db_row_refuse(row, "%s %s: impossible row", table->noun, id);
     else

@@ -82,7 +82,7 @@ struct db_table {
         .n_columns = ARRAY_LEN(columns_), __VA_ARGS__                           \
     }
 
-/* Reads the row at hand into *item, texts and arrays into the arena.  False: it is a bad row, which
+/* Reads the current row into *item, texts and arrays into the arena.  False: it is a bad row, which
  * is noted; *item has what could be read, at least the first column. */
 bool db_row_read(const struct db_row *row, const struct db_table *table, struct arena *arena,
                  void *item);

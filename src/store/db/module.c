@@ -66,7 +66,7 @@ static bool is_build_root(const char *dir)
     return size > 0 && (size_t)size < sizeof(mark) && access(mark, F_OK) == 0;
 }
 
-/* Programs of a build stand below its root, where the modules are. */
+/* Programs of a build are below its root, which has the modules. */
 static bool look_beside_program(struct search *s)
 {
     char dir[PATH_MAX];
@@ -96,14 +96,6 @@ static bool find_module(struct search *s)
 
 /* ---- loading ---- */
 
-static enum err_code explain(const char *path, const char *why, struct err *err)
-{
-    if (strstr(why, "libpq") != NULL)
-        return err_set(err, E_UNAVAILABLE,
-                       "PostgreSQL needs its client library: install the package libpq5 (%s)", why);
-    return err_set(err, E_UNAVAILABLE, "load %s: %s", path, why);
-}
-
 /* The module stays for as long as the process lives. */
 static void *loaded_handle;
 
@@ -112,8 +104,14 @@ static enum err_code open_module(const char *path, const struct db_module **ret_
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
-    if (handle == NULL)
-        return explain(path, dlerror(), err);
+    if (handle == NULL) {
+        const char *why = dlerror();
+
+        if (strstr(why, "libpq") == NULL)
+            return err_set(err, E_UNAVAILABLE, "load %s: %s", path, why);
+        return err_set(err, E_UNAVAILABLE,
+                       "PostgreSQL needs its client library: install the package libpq5 (%s)", why);
+    }
     db_module_fn *get = (db_module_fn *)dlsym(handle, DB_MODULE_SYMBOL);
 
     if (get == NULL) {

@@ -33,7 +33,7 @@ static const struct db_column claim_columns[] = {
 };
 static const struct db_table claim_table = DB_TABLE("claim", stored_claim, claim_columns);
 
-/* The jobs of a damaged claim still need somebody who looks after them. */
+/* The leases of the jobs of a damaged claim must still be watched. */
 static enum err_code each_claim(struct store *s, enum sql sql, struct db_args args,
                                 store_claim_fn *on_claim, void *ctx, struct err *err)
 {

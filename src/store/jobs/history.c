@@ -31,7 +31,7 @@ static bool ended_well(const struct job *j)
     return j->state == JOB_DONE && j->outcome == JOB_OUT_DONE && j->exit == 0;
 }
 
-/* Some of it belongs to one attempt only, the one that "at" names: the next one begins without. */
+/* These values belong to the attempt that "at" names; the next attempt starts without them. */
 static bool tells_of_attempt(const struct job *j)
 {
     return j->exited || j->cause != JOB_CAUSE_NONE || j->done != 0 || j->total != 0 ||
@@ -50,13 +50,6 @@ bool history_is_plain(const struct job *j)
            j->attempts_before == 0;
 }
 
-static void add_number(struct buf *b, const char *key, int64_t value)
-{
-    if (value == 0)
-        return;
-    jtext_put_int(b, key, value);
-}
-
 struct slice history_format(const struct job *j, struct arena *arena)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
@@ -64,21 +57,19 @@ struct slice history_format(const struct job *j, struct arena *arena)
     if (history_is_plain(j))
         return slice_make(NULL, 0);
     buf_add_char(&b, '{');
-#define X(key, member, type) add_number(&b, key, (int64_t)j->member);
+#define X(key, member, type) \
+    if (j->member != 0)      \
+        jtext_put_int(&b, key, (int64_t)j->member);
     NUMBERS(X)
 #undef X
-    if (tells_of_attempt(j)) {
+    if (tells_of_attempt(j))
         jtext_put_int(&b, "at", j->attempt);
-    }
-    if (j->exited) {
+    if (j->exited)
         jtext_put_int(&b, "exit", j->exit);
-    }
-    if (j->text.size > 0) {
+    if (j->text.size > 0)
         jtext_put_string(&b, "text", j->text);
-    }
-    if (j->unit.size > 0) {
+    if (j->unit.size > 0)
         jtext_put_string(&b, "unit", j->unit);
-    }
     buf_add_char(&b, '}');
     return arena_copy(arena, buf_slice(&b));
 }
@@ -115,15 +106,6 @@ static void take_rest(struct slice key, struct slice value, struct arena *arena,
         j->unit = arena_copy(arena, jtext_text(value, arena));
 }
 
-static void forget_attempt(struct job *j)
-{
-    j->exited = false;
-    j->exit = 0;
-    j->cause = JOB_CAUSE_NONE;
-    j->done = j->total = j->expected_at = 0;
-    j->text = j->unit = slice_make(NULL, 0);
-}
-
 /* Checked like what comes from outside: the store may be damaged. */
 static bool is_object(struct slice json)
 {
@@ -153,8 +135,13 @@ bool history_parse(struct slice json, struct arena *arena, struct job *j)
     }
     if (j->outcome >= JOB_OUT_COUNT || j->cause >= JOB_CAUSE_COUNT)
         return false;
-    if (jtext_find(json, "at", &at) && jtext_int(at) != j->attempt)
-        forget_attempt(j);
+    if (jtext_find(json, "at", &at) && jtext_int(at) != j->attempt) { /* of an earlier attempt */
+        j->exited = false;
+        j->exit = 0;
+        j->cause = JOB_CAUSE_NONE;
+        j->done = j->total = j->expected_at = 0;
+        j->text = j->unit = slice_make(NULL, 0);
+    }
     return true;
 }
 

@@ -30,7 +30,7 @@ static const struct db_column row_columns[] = {
 
 enum { HISTORY_COLUMN = 12, PAYLOAD_COLUMN = ARRAY_LEN(row_columns) };
 
-/* What was never filled holds the id as a stand-in: see the schema. */
+/* A column that was never set holds the id: see the schema. */
 static bool finish_row(void *item, const struct db_row *row, struct arena *arena)
 {
     struct job *j = item;

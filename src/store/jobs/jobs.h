@@ -24,8 +24,8 @@ MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jo
 
 /* Which parts of a job are read. */
 enum {
-    LOAD_STATE = 0,   /* what moves, to judge by; nothing of what the job carries */
-    LOAD_PAYLOAD = 1, /* and what it carries, without the body, which may be large */
+    LOAD_STATE = 0,   /* the columns of the row, without the payload */
+    LOAD_PAYLOAD = 1, /* and the payload without the body, which may be large */
     LOAD_BODY = 2,
     LOAD_ALL = LOAD_PAYLOAD | LOAD_BODY,
     LOAD_PREVIEW = 4, /* as a list shows it: of values above LISTED_VALUE_MAX only the start and the

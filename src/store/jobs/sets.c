@@ -19,8 +19,8 @@ static bool carries_nothing(const struct job *j)
            j->options.size == 0 && j->routing.size == 0 && j->assigned.size == 0;
 }
 
-/* One statement for a set of at most so many rows, and of so many bytes but for the last row: what
- * it borrows, and what goes over a connection at once, stays small. */
+/* Limits of the set of one statement, so that a connection never sends too much at once.  The last
+ * row may exceed SET_BYTES. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
 enum { HOT_COLUMNS = 6, ENDED_COLUMNS = 7, PAYLOAD_COLUMNS = 9 };
@@ -192,19 +192,14 @@ static enum err_code mark_awaited(struct store *s, const struct job *jobs, size_
     return rows.n_rows == 0 ? E_OK : db_do(s->db, SQL_AWAIT_MARK, err, db_r(&rows));
 }
 
-/* The sole server claims them without reading them again. */
-static void note_ready(struct store *s, const struct job *jobs, size_t n)
-{
-    for (size_t i = 0; i < n && s->sole; i++)
-        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 && history_is_plain(&jobs[i]))
-            ready_cache_put(&s->ready_cache, &jobs[i]);
-}
-
 enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
     struct sharing sharing = {.id = 0};
 
-    note_ready(s, jobs, n);
+    /* A sole server claims them without reading them again. */
+    for (size_t i = 0; i < n && s->sole; i++)
+        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 && history_is_plain(&jobs[i]))
+            ready_cache_put(&s->ready_cache, &jobs[i]);
     for (size_t done = 0; done < n;) {
         size_t count = set_size(jobs + done, n - done);
 
@@ -222,8 +217,7 @@ enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t 
 struct claim_rows {
     struct job *jobs;
     size_t n, at;
-    struct db_value
-        *taken; /* ids; what another server is at is not among them, and must not be claimed */
+    struct db_value *taken; /* ids; without those that another server has locked */
     size_t n_taken;
     size_t bytes, bytes_max;
     struct arena *arena;
@@ -310,23 +304,17 @@ static void on_claim_row(void *ctx, const struct db_row *row)
     t->taken[t->n_taken++] = db_i(id);
 }
 
-static bool cached_is_sound(const struct cached_job *cached)
-{
-    const struct job j = {.params = cached->params,
-                          .labels = cached->labels,
-                          .options = cached->options,
-                          .routing = cached->routing};
-
-    return payload_is_sound(&j);
-}
-
-/* When what all of them carry was read as they were locked, nothing has to be read. */
+/* Nothing has to be read if the payloads of all jobs were read when the jobs were locked. */
 static bool claim_cached(const struct store *s, struct claim_rows *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct cached_job *cached = ready_cache_find(&s->ready_cache, t->jobs[i].id.v);
 
-        if (cached == NULL || !cached->known || !cached_is_sound(cached))
+        if (cached == NULL || !cached->known ||
+            !payload_is_sound(&(struct job){.params = cached->params,
+                                            .labels = cached->labels,
+                                            .options = cached->options,
+                                            .routing = cached->routing}))
             return false;
     }
     for (size_t i = 0; i < t->n; i++) {
@@ -448,7 +436,7 @@ enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n
     }
     if (db_query(s->db, &call, err) != E_OK)
         return err->code;
-    if ((int64_t)t.n_hits == call.changed) /* none, or the statement has told: they are moved */
+    if ((int64_t)t.n_hits == call.changed) /* none, or the statement returned them */
         return E_OK;
     if (find_hits(s, &t, &wanted_rows, call.changed, err) != E_OK)
         return err->code;

@@ -14,23 +14,20 @@ _Static_assert(sizeof(struct spread_target) == 16, "targets are kept as they are
 
 enum { KIND_PUBLISHED, KIND_CHAINED, KIND_FIRED }; /* `chained`, as it is stored */
 
-static int kind_of(const struct stored_spread *spread)
-{
-    return spread->fired ? KIND_FIRED : spread->chained ? KIND_CHAINED : KIND_PUBLISHED;
-}
-
 enum err_code store_spread_add(struct store *s, const struct stored_spread *spread, struct err *err)
 {
     struct slice targets = slice_make((const char *)spread->targets,
                                       spread->n_targets * sizeof(*spread->targets));
 
+    int kind = spread->fired ? KIND_FIRED : spread->chained ? KIND_CHAINED : KIND_PUBLISHED;
+
     if (db_do(s->db, SQL_SHARED_ADD, err, db_i(spread->id), db_t(spread->params),
               db_b(spread->body)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_SPREAD_ADD, err, db_i(spread->id), db_t(spread->key),
-                 db_i(spread->fired ? spread->cause_queue : (int64_t)spread->content),
-                 db_i(kind_of(spread)), db_i(spread->priority), db_t(spread->labels),
-                 db_t(spread->routing), db_b(targets), db_i((int64_t)spread->place));
+                 db_i(spread->fired ? spread->cause_queue : (int64_t)spread->content), db_i(kind),
+                 db_i(spread->priority), db_t(spread->labels), db_t(spread->routing), db_b(targets),
+                 db_i((int64_t)spread->place));
 }
 
 /* A row as it is read: the kind becomes flags, and `has_shared` says that its payload exists. */

@@ -96,8 +96,7 @@ struct pg_failure pg_explain(PGconn *conn, const PGresult *result, struct err *e
     return m != NULL ? m->failure : (struct pg_failure){E_INTERNAL, PG_PLAIN};
 }
 
-/* Words of an English message, and what may help.  Where they do not occur, the message stands
- * alone. */
+/* Words of an English message, and a hint that is added to it. */
 static const struct {
     const char *word, *hint;
 } hints[] = {

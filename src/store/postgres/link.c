@@ -75,7 +75,7 @@ static enum err_code check_url(const char *url, struct err *err)
                    line, line[0] == '\0' ? "" : "; ");
 }
 
-/* What stands before dbname gives way to what the URL says, what stands behind does not. */
+/* The URL overrides keywords before dbname, but not those behind it. */
 static PGconn *connect_to(const char *url, bool read_only)
 {
     const char *patience = getenv("PGCONNECT_TIMEOUT");
@@ -99,16 +99,6 @@ static const char writer_settings[] =
     "SET enable_bitmapscan = off; SET enable_material = off; SET enable_memoize = off;"
     "SET plan_cache_mode = force_generic_plan;"
     "SET default_transaction_read_only = off;";
-
-/* Only one that waits for a lock: whoever waits for a standby in its commit must go on waiting. */
-static void add_end_of_former(struct buf *script, const struct pg_backend *former)
-{
-    buf_addf(script,
-             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %lld"
-             " AND wait_event_type = 'Lock'"
-             " AND CAST(EXTRACT(EPOCH FROM backend_start) * 1000000 AS BIGINT) = %lld;",
-             (long long)former->pid, (long long)former->started_at);
-}
 
 static void add_settings(struct buf *script, const struct pg_session *session)
 {
@@ -159,8 +149,14 @@ static enum err_code begin_session(struct pg_link *l, PGconn *conn, struct err *
                        PQparameterStatus(conn, "server_version"), SERVER_MIN / 10000);
     PQsetNoticeReceiver(conn, ignore_notice, NULL);
     add_settings(&script, &l->session);
+    /* Ends the former backend only if it waits for a lock: one whose commit waits for a standby
+     * must go on waiting. */
     if (l->former.pid != 0 && !l->session.read_only)
-        add_end_of_former(&script, &l->former);
+        buf_addf(&script,
+                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %lld"
+                 " AND wait_event_type = 'Lock'"
+                 " AND CAST(EXTRACT(EPOCH FROM backend_start) * 1000000 AS BIGINT) = %lld;",
+                 (long long)l->former.pid, (long long)l->former.started_at);
     buf_add_str(&script, session_facts);
     PGresult *result = PQexec(conn, buf_text(&script));
     enum err_code code = check_session(conn, result, err);

@@ -59,15 +59,6 @@ static bool start_listening(struct db_listener *l)
     return false;
 }
 
-/* Whatever was told while nobody listened was missed. */
-static void come_up(struct db_listener *l, const struct db_wait *wait)
-{
-    struct err err = ERR_INIT;
-
-    if (pg_link_up(&l->link, &err) == E_OK && start_listening(l))
-        wait->on_news(wait->ctx, NULL);
-}
-
 /* True: it is time to look. */
 static bool wait_for(int fd, int stop_fd, int timeout_ms)
 {
@@ -86,22 +77,21 @@ static void take_news(struct db_listener *l, const struct db_wait *wait)
         wait->on_news(wait->ctx, n->extra);
 }
 
-static int wait_ms(const struct db_listener *l, int timeout_ms)
-{
-    int64_t pause_ms = (pg_link_pause_us(&l->link) + US_PER_MS - 1) / US_PER_MS;
-
-    return timeout_ms >= 0 && timeout_ms < pause_ms ? timeout_ms : (int)pause_ms;
-}
-
 void pg_listener_wait(struct db_listener *l, const struct db_wait *wait)
 {
     if (l->link.conn == NULL && pg_link_pause_us(&l->link) == 0) {
-        come_up(l, wait);
+        struct err err = ERR_INIT;
+
+        if (pg_link_up(&l->link, &err) == E_OK && start_listening(l))
+            wait->on_news(wait->ctx, NULL); /* news may have been missed meanwhile */
         if (l->link.conn != NULL)
             return;
     }
     if (l->link.conn == NULL) {
-        (void)wait_for(-1, wait->stop_fd, wait_ms(l, wait->timeout_ms));
+        int64_t pause_ms = (pg_link_pause_us(&l->link) + US_PER_MS - 1) / US_PER_MS;
+        bool is_short = wait->timeout_ms >= 0 && wait->timeout_ms < pause_ms;
+
+        (void)wait_for(-1, wait->stop_fd, is_short ? wait->timeout_ms : (int)pause_ms);
         return;
     }
     if (wait_for(PQsocket(l->link.conn), wait->stop_fd, wait->timeout_ms))

@@ -97,7 +97,7 @@ static enum err_code run_migrations(struct pg_db *pg, int64_t above, struct err 
     return E_OK;
 }
 
-/* Whoever waited for the lock finds the work done. */
+/* A server that waited for the lock finds the migrations done. */
 static enum err_code migrate_locked(struct pg_db *pg, struct err *err)
 {
     int64_t version = 0;

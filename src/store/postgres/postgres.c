@@ -82,25 +82,18 @@ static bool cut(struct pg_db *pg, const char *where)
     return true;
 }
 
-/* … after it was sent: the backend goes on alone. */
-static bool leave(struct pg_db *pg)
-{
-    if (!pg->host->fault_hit("commit.left"))
-        return false;
-    (void)PQpipelineSync(pg->link.conn);
-    lose(pg, "a fault of a test");
-    return true;
-}
-
-/* Goes behind what was posted: when something of that fails, the server passes over it. */
+/* Sent behind the posted statements: if one of those fails, the server skips the commit. */
 static enum err_code send_commit(struct pg_db *pg, struct err *err)
 {
     if (cut(pg, "commit.cut"))
         return err_set(err, E_UNAVAILABLE, "fault in the commit");
     if (pg_post_commit(pg, err) != E_OK)
         return err->code;
-    if (leave(pg))
+    if (pg->host->fault_hit("commit.left")) { /* the backend continues alone */
+        (void)PQpipelineSync(pg->link.conn);
+        lose(pg, "a fault of a test");
         return err_set(err, E_UNAVAILABLE, "fault in front of the answer");
+    }
     if (pg_settle(pg, err) != E_OK)
         return err->code;
     if (cut(pg, "commit.lost"))

@@ -12,27 +12,18 @@
 
 /* ---- preparing ---- */
 
-static enum err_code check_columns(const struct sql_text *text, const PGresult *description,
-                                   struct err *err)
-{
-    for (int i = 0; i < PQnfields(description); i++)
-        if (!pg_type_is_known(PQftype(description, i)))
-            return err_set(err, E_INTERNAL, "statement %s: column %d is of type %u: cast it",
-                           text->name, i, PQftype(description, i));
-    return E_OK;
-}
-
-/* What types its parameters have: asked once, they stay what they are. */
+/* Reads the types of the parameters, once: they do not change. */
 static enum err_code describe(struct pg_db *pg, enum sql sql, struct err *err)
 {
     struct pg_statement *st = &pg->statements[sql];
     PGresult *result = PQdescribePrepared(pg->link.conn, pg->host->texts[sql].name);
-    enum err_code code = E_OK;
+    enum err_code code = PQresultStatus(result) == PGRES_COMMAND_OK ? E_OK
+                                                                    : pg_fail(pg, result, err);
 
-    if (PQresultStatus(result) != PGRES_COMMAND_OK)
-        code = pg_fail(pg, result, err);
-    else
-        code = check_columns(&pg->host->texts[sql], result, err);
+    for (int i = 0; i < PQnfields(result) && code == E_OK; i++)
+        if (!pg_type_is_known(PQftype(result, i)))
+            code = err_set(err, E_INTERNAL, "statement %s: column %d is of type %u: cast it",
+                           pg->host->texts[sql].name, i, PQftype(result, i));
     if (code == E_OK) {
         st->n_params = PQnparams(result);
         st->types = mem_zalloc(sizeof(Oid) * ((size_t)st->n_params + 1));
@@ -219,7 +210,7 @@ static enum err_code take_sync(struct pg_db *pg, struct err *err)
     return synced && PQexitPipelineMode(pg->link.conn) ? E_OK : pg_fail(pg, NULL, err);
 }
 
-/* Waits for all that was sent.  The first error is told. */
+/* Waits for all answers and returns the first error. */
 static enum err_code settle(struct pg_db *pg, struct run *run, struct err *err)
 {
     struct err late = ERR_INIT;
@@ -269,7 +260,7 @@ enum err_code pg_settle(struct pg_db *pg, struct err *err)
     return pg->posted.count == 0 ? E_OK : settle(pg, &nothing, err);
 }
 
-/* Preparing is a question of its own: what was posted is answered first. */
+/* Preparing is a request of its own: posted statements are answered first. */
 static enum err_code see_prepared(struct pg_db *pg, const struct db_call *call, struct err *err)
 {
     if (pg->statements[call->sql].prepared)

@@ -22,7 +22,7 @@ struct log_writer {
     atomic_int_least64_t bytes, truncations; /* struct log_length */
 };
 
-/* An open log.  What is gathered is to be written at `at`. */
+/* An open log.  The gathered bytes are to be written at `at`. */
 struct log_file {
     sqlite3_file file; /* must be first */
     sqlite3_file *base;
@@ -37,7 +37,7 @@ static struct log_file *log_of(sqlite3_file *file)
     return (struct log_file *)file;
 }
 
-/* What could not be written is gone: SQLite takes the commit back. */
+/* Bytes that could not be written are dropped: SQLite takes the commit back. */
 static int flush(struct log_file *l)
 {
     int size = l->size;

@@ -44,21 +44,14 @@ static struct look look_at(const struct sqlite_db *db, size_t file)
     };
 }
 
-static int open_dir_of(const char *path)
-{
-    char dir[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-
-    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
-             slash == NULL ? "." : path);
-    return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 void sqlite_mark_files(struct sqlite_db *db)
 {
+    char dir[PATH_MAX];
     const char *slash = strrchr(db->path, '/');
 
-    db->dir_fd = open_dir_of(db->path);
+    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - db->path) + 1,
+             slash == NULL ? "." : db->path);
+    db->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(db->log_name, sizeof(db->log_name), "%s-wal", slash == NULL ? db->path : slash + 1);
     for (size_t i = 0; i < ARRAY_LEN(db->marks); i++)
         db->marks[i] = look_at(db, i).mark;

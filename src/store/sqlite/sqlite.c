@@ -20,7 +20,7 @@ enum {
     WAL_KEEP_BYTES = 64 << 20, /* a WAL that grew beyond is cut back after a checkpoint */
     CACHE_KIB = 8192,
     BUSY_MS = 5000,
-    LOOKASIDE_BYTES = 1200, /* small allocations come from a pool: so large, so many */
+    LOOKASIDE_BYTES = 1200, /* size and number of the slots for small allocations */
     LOOKASIDE_SLOTS = 100,
     PROGRESS_OPS = 2000, /* how often a reader looks at its time limit */
 };
@@ -175,20 +175,15 @@ static void start_clock(struct sqlite_db *db)
         db->read_until = clock_mono_us() + db->read_limit_us;
 }
 
-/* A transaction has its time as a whole, statements outside of one each their own. */
-static enum err_code check_clock(struct sqlite_db *db, struct err *err)
-{
-    if (sqlite3_get_autocommit(db->handle))
-        start_clock(db);
-    return fault_hit("read.slow") ? sqlite_fail(db, SQLITE_INTERRUPT, err) : E_OK;
-}
-
 static enum err_code sqlite_run(struct db *base, struct db_call *calls, size_t n, struct err *err)
 {
     struct sqlite_db *db = sqlite_of(base);
 
-    if (db->read_limit_us > 0 && check_clock(db, err) != E_OK)
-        return err->code;
+    /* The time limit is for a whole transaction, or for each statement outside of one. */
+    if (db->read_limit_us > 0 && sqlite3_get_autocommit(db->handle))
+        start_clock(db);
+    if (db->read_limit_us > 0 && fault_hit("read.slow"))
+        return sqlite_fail(db, SQLITE_INTERRUPT, err);
     for (size_t i = 0; i < n; i++)
         if (run_one(db, &calls[i], err) != E_OK)
             return err->code;

@@ -145,13 +145,6 @@ static bool is_repetition(const struct scan *s)
            memcmp(s->now.page, s->before.page, s->page_bytes) == 0;
 }
 
-static void note_bad(struct scan *s)
-{
-    s->sound = false;
-    if (s->loss.frame == 0)
-        s->loss.frame = s->number;
-}
-
 static void judge_frame(struct scan *s)
 {
     const unsigned char *head = s->now.head;
@@ -160,8 +153,9 @@ static void judge_frame(struct scan *s)
     bool continues = is_ours && are_sums(sums, head + 16);
     bool ends = is_ours && big32(head + 4) != 0;
 
-    if (!continues || !s->sound)
-        note_bad(s);
+    s->sound = s->sound && continues;
+    if (!s->sound && s->loss.frame == 0)
+        s->loss.frame = s->number;
     if (!s->sound && is_ours) {
         bool repeated = s->number > s->loss.frame && is_repetition(s);
 
