@@ -224,6 +224,13 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log)
     if (log->mid_line && cli->outputs->out.terminal)
         putchar('\n');
     job_say_end(cli, reply.json);
+    if (log->left_out > 0 && !cli->json)
+        fprintf(stderr,
+                "waybill: %" PRId64
+                " bytes of output are missing: the log keeps only the start and "
+                "the end of what exceeds keep.log of queue %s; raise keep.log, or let the command "
+                "write to a file\n",
+                log->left_out, reply_text(reply.json, "queue"));
     return job_exit_status(reply.json);
 }
 

@@ -227,9 +227,31 @@ static void begin_attempt(struct log_printer *p, const json_t *mark)
     p->next_attempt++;
 }
 
+/* The worker puts a mark where output beyond keep.log is missing (worker/run/output.c). */
+static void look_for_gaps(struct log_printer *p, struct slice data)
+{
+    for (size_t i = 0; i < data.size; i++) {
+        int64_t bytes = 0;
+        int end = 0;
+
+        if (data.data[i] != '\n') {
+            if (p->line_size < sizeof(p->line) - 1)
+                p->line[p->line_size++] = data.data[i];
+            continue;
+        }
+        p->line[p->line_size] = '\0';
+        if (sscanf(p->line, "waybill: %" SCNd64 " bytes are left out here%n", &bytes, &end) == 1 &&
+            end > 0 && p->line[end] == '\0' && bytes > 0)
+            p->left_out += bytes;
+        p->line_size = 0;
+    }
+}
+
 void log_printer_add(struct log_printer *p, struct slice data)
 {
     struct err err = ERR_INIT;
+
+    look_for_gaps(p, data);
 
     if (p->client != NULL && (p->times || clock_mono_us() - p->asked_at > ASK_US))
         (void)read_marks(p, p->client, &err); /* those that we have are better than none */

@@ -28,6 +28,9 @@ struct log_printer {
     struct client *client; /* asks for marks while the log is followed; or NULL */
     int64_t asked_at;
     bool tells_attempts; /* that one ended and another begins, on standard error */
+    char line[64];       /* start of the last line, for the worker's mark of an overfull log */
+    size_t line_size;
+    int64_t left_out; /* bytes that such marks in the printed log say are missing */
 };
 
 /* `id` is a job's.  From that offset on; with times or on a terminal the marks are read now. */

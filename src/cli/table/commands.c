@@ -52,6 +52,8 @@ const struct command commands[] = {
             "missing.  CMD needs the server's Unix socket or its token.  Over the socket, CMD\n"
             "runs in the current directory.\n"
             "With --wait the exit status is the program's: 128+N for signal N, 1 if it has none.\n"
+            "Of output beyond the queue's keep.log (1M) only the start and the end are printed; a\n"
+            "message on standard error says how much is missing.\n"
             "A job given with --job may have steps; the steps name the queues, so QUEUE must be\n"
             "missing.  Jobs of an array may refer to each other by `ref`.",
         .examples = "waybill add fetch -p url=https://example.org/ -p depth:=3\n"

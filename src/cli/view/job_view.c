@@ -253,14 +253,20 @@ static void add_took(struct table *t, const json_t *entry, int64_t now_at)
     table_add(t, COLOUR_PLAIN, buf_text(&when));
 }
 
-/* Where an attempt belongs to: in a route, to a step. */
-static void add_place(struct table *t, const json_t *entry, bool route)
+/* Where an attempt belongs to: in a route, to a step.  Attempts are counted through the whole job,
+ * as `log --attempt` does; an entry that came with the job was made by no worker of ours. */
+static void add_place(struct table *t, const json_t *entry, bool route, int64_t *attempts)
 {
-    if (route)
-        table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(entry, "number"));
-    if (route)
-        table_add(t, COLOUR_PLAIN, reply_text(entry, "name"));
-    table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(entry, "attempt"));
+    if (!route) {
+        table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(entry, "attempt"));
+        return;
+    }
+    table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(entry, "number"));
+    table_add(t, COLOUR_PLAIN, reply_text(entry, "name"));
+    if (*reply_text(entry, "worker") != '\0')
+        table_addf(t, COLOUR_PLAIN, "%" PRId64, ++*attempts);
+    else
+        table_add(t, COLOUR_PLAIN, "");
 }
 
 static void print_record(const json_t *job, int64_t now_at, const struct screen *s)
@@ -281,6 +287,7 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
     const json_t *record = json_object_get(job, "progress");
     bool route = json_array_size(json_object_get(job, "steps")) > 0;
     size_t skip = route ? 0 : 2;
+    int64_t attempts = 0;
     json_t *entry = NULL;
 
     table_init(&t, columns + skip, ARRAY_LEN(columns) - skip);
@@ -290,7 +297,7 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
         CLEANUP(buf) struct buf cause = BUF_INIT(200);
         const char *state = reply_text(entry, "state");
 
-        add_place(&t, entry, route);
+        add_place(&t, entry, route, &attempts);
         table_add(&t, COLOUR_PLAIN, reply_text(entry, "queue"));
         table_add(&t, state_colour(state), state);
         add_cause(&cause, entry, "status");

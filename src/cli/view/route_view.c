@@ -91,7 +91,7 @@ static const struct column columns[] = {
     {.title = "NAME"},
     {.title = "QUEUE"},
     {.title = "STATE"},
-    {.title = "ATTEMPT", .right = true},
+    {.title = "ATTEMPTS", .right = true},
     {.title = "ON ERROR"},
     {.title = "TEXT"},
 };

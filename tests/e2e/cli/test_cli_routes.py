@@ -165,8 +165,9 @@ def test_show_has_the_steps_and_the_record(shop):
                                    ["4", "log", "shelf", "done", "1", "final"]]
     record = rows(page, "record")
     assert [row[:5] for row in record] == [["1", "extract", "1", "shelf", "failed"],
-                                           ["2", "main", "1", "shelf", "failed"],
-                                           ["4", "log", "1", "shelf", "done"]]
+                                           ["2", "main", "2", "shelf", "failed"],
+                                           ["4", "log", "3", "shelf", "done"]]
+    assert good(shop, "log", "--attempt", record[2][2], job_id).out == "logged\n"
     assert record[0][5:7] == ["exit", "3"]
 
 

@@ -186,6 +186,19 @@ def test_between_attempts_it_says_when_the_next_one_comes(shop):
     assert "failed: exit 1: one (attempt 2)" in ran.err and ran.out == "one\none\n", ran
 
 
+@pytest.mark.parametrize("verb", [["add", "--wait"], ["log", "-f"]])
+def test_output_beyond_the_logs_bound_is_told(shop, verb):
+    queue = shop.queue("seq 2000", keep={"log": 2000})
+    ran = shop.server.cli(*verb, queue if verb[0] == "add" else add(shop, queue))
+    missing = re.search(r"waybill: (\d+) bytes are left out here\n", ran.out)[1]
+    assert ran.status == 0, ran
+    assert f"waybill: {missing} bytes of output are missing: " in ran.err, ran
+    assert f"keep.log of queue {queue}; raise keep.log, or let the command write to a file\n" in \
+        ran.err, ran
+    small = shop.queue("echo 'waybill: bytes are left out here'")
+    assert "missing" not in shop.server.cli("add", small, "--wait").err
+
+
 # ---- a server that goes away
 
 HOLDS = "echo begun; until [ -e {} ]; do sleep 0.05; done; echo ended"
