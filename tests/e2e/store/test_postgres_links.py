@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Two servers on one PostgreSQL: what ties jobs together ties them across servers, once."""
-import shutil
-import tempfile
-
 import pytest
 
-from postgres import Cluster
 from waiting import Background, eventually
-from waybill import Server
 
 pytestmark = pytest.mark.embedded("has a PostgreSQL of its own")
 
@@ -22,35 +17,6 @@ queues:
 joins:
   whole: {key: "{k}", count: 5, then: [summary]}
 """
-
-
-@pytest.fixture(scope="module", name="both")
-def two_servers():
-    path = tempfile.mkdtemp(prefix="waybill-e2e.")
-    with Cluster(fast=True) as cluster:
-        made = [Server(f"{path}/{name}", definitions=DEFINITIONS, store=cluster.url())
-                for name in ("a", "b")]
-        try:
-            for server in made:
-                server.start()
-            yield made
-            for server in made:
-                server.finish_up()
-        finally:
-            for server in made:
-                if server.running():
-                    server.kill()
-            shutil.rmtree(path, ignore_errors=True)
-
-
-@pytest.fixture(name="a")
-def client_of_the_first(both):
-    return both[0].unix()
-
-
-@pytest.fixture(name="b")
-def client_of_the_second(both):
-    return both[1].unix()
 
 
 def test_a_job_waits_at_one_server_for_what_ends_at_the_other(a, b):

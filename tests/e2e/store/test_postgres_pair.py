@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Two servers on one PostgreSQL: what is said to one holds at the other."""
 import itertools
-import shutil
-import tempfile
 import time
 
 import pytest
 
-from postgres import Cluster
 from waiting import PATIENCE, Background, eventually
 from waybill import Server
 
@@ -15,36 +12,6 @@ pytestmark = pytest.mark.embedded("has a PostgreSQL of its own")
 
 NUMBERS = itertools.count(1)
 AT_ONCE_S = 2 * PATIENCE
-
-
-@pytest.fixture(scope="module", name="both")
-def two_servers():
-    """For the whole file: each test has queues of its own."""
-    path = tempfile.mkdtemp(prefix="waybill-e2e.")
-    with Cluster(fast=True) as cluster:
-        made = [Server(f"{path}/{name}", store=cluster.url()) for name in ("a", "b")]
-        made[0].cluster = cluster
-        try:
-            for server in made:
-                server.start()
-            yield made
-            for server in made:
-                server.finish_up()
-        finally:
-            for server in made:
-                if server.running():
-                    server.kill()
-            shutil.rmtree(path, ignore_errors=True)
-
-
-@pytest.fixture(name="a")
-def client_of_the_first(both):
-    return both[0].unix()
-
-
-@pytest.fixture(name="b")
-def client_of_the_second(both):
-    return both[1].unix()
 
 
 @pytest.fixture(name="queue")
