@@ -380,6 +380,32 @@ bool reply_has(const struct test_op *t, const char *text)
     return strstr(buf_text(&t->op.reply), text) != NULL;
 }
 
+int64_t id_at(const struct test_op *t, size_t place)
+{
+    struct slice ids;
+    struct slice id;
+    int64_t value = 0;
+
+    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
+    struct jtext_iter it = jtext_items(ids);
+
+    for (size_t i = 0; i <= place; i++)
+        assert_true(jtext_next_item(&it, &id));
+    assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
+    return value;
+}
+
+struct job job_of(struct fixture *f, int64_t id, struct arena *arena)
+{
+    struct err err = ERR_INIT;
+    bool found = false;
+    struct job j;
+
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, arena, &j, &found, &err), E_OK);
+    assert_true(found);
+    return j;
+}
+
 void assert_next_us(struct fixture *f, int64_t us)
 {
     int64_t next_us = engine_next_us(f->engine, f->now);

@@ -100,6 +100,13 @@ struct granted claim_one(struct fixture *f, const char *queue);
 const char *reply_of(const struct test_op *t);
 bool reply_has(const struct test_op *t, const char *text);
 enum job_state state_of(struct fixture *f, int64_t id);
+
+/* The job at that place of a reply's `ids`. */
+int64_t id_at(const struct test_op *t, size_t place);
+
+/* A job as the store has it, which must be there; its texts live in the arena. */
+struct job job_of(struct fixture *f, int64_t id, struct arena *arena);
+
 int64_t kept_count(struct fixture *f, const char *queue, enum job_state state);
 
 /* Runs a query on the fixture's store; its memory is the caller's to deinit. */

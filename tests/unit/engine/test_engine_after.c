@@ -181,12 +181,8 @@ static int64_t level_of(struct fixture *f, const char *name)
 static void text_has(struct fixture *f, int64_t id, const char *text)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct err err = ERR_INIT;
-    bool found = false;
-    struct job j;
+    struct job j = job_of(f, id, &arena);
 
-    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
-    assert_true(found);
     assert_int_equal(j.cause, JOB_CAUSE_DEPENDENCY);
     const char *shown = arena_strdup(&arena, j.text);
 

@@ -79,20 +79,6 @@ static struct test_op *op_remove_queue(struct fixture *f, const char *name)
     return t;
 }
 
-static int64_t id_at(const struct test_op *t, size_t place)
-{
-    struct slice ids, id;
-    int64_t value = 0;
-
-    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
-    struct jtext_iter it = jtext_items(ids);
-
-    for (size_t i = 0; i <= place; i++)
-        assert_true(jtext_next_item(&it, &id));
-    assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
-    return value;
-}
-
 static size_t ids_in(const struct test_op *t)
 {
     struct slice ids;
@@ -160,12 +146,8 @@ static int work_off(struct fixture *f)
 static void assert_job(struct fixture *f, int64_t id, const char *queue, struct slice params)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct err err = ERR_INIT;
-    bool found = false;
-    struct job j;
+    struct job j = job_of(f, id, &arena);
 
-    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
-    assert_true(found);
     assert_true(slice_equal(j.params, params));
     struct test_op *t = well(run_op(f, op_claim(f, queue, 1)));
     struct granted g;

@@ -74,13 +74,9 @@ static void finish(struct fixture *f, struct granted g)
 static void topic_of(struct fixture *f, int64_t id, char *ret, size_t size)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct err err = ERR_INIT;
-    bool found = false;
+    struct job j = job_of(f, id, &arena);
     struct routing routing;
-    struct job j;
 
-    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
-    assert_true(found);
     routing_parse(j.routing, &arena, &routing);
     snprintf(ret, size, "%.*s", (int)routing.topic.size, routing.topic.data);
 }
@@ -110,30 +106,11 @@ static void a_publish_makes_a_job_in_each_subscribed_queue(void **state)
     assert_sound(f);
 }
 
-static int64_t id_at(const struct test_op *t, size_t place)
-{
-    struct slice ids;
-    struct slice id;
-    int64_t value = 0;
-
-    assert_true(jtext_find(buf_slice(&t->op.reply), "ids", &ids));
-    struct jtext_iter it = jtext_items(ids);
-
-    for (size_t i = 0; i <= place; i++)
-        assert_true(jtext_next_item(&it, &id));
-    assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
-    return value;
-}
-
 static void assert_size(struct fixture *f, int64_t id, size_t size)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct err err = ERR_INIT;
-    bool found = false;
-    struct job j;
+    struct job j = job_of(f, id, &arena);
 
-    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
-    assert_true(found);
     assert_int_equal(j.params.size, size);
 }
 
