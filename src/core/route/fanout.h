@@ -15,8 +15,8 @@
 enum { FANOUT_ROWS = 1000 };
 #define FANOUT_BYTES ((size_t)32 << 20)
 
-/* What one commit may make, or the rest of it; the last job may exceed the bytes.  Round trips go to
- * a remote database: over a slow link, a commit with many of them holds its locks for long. */
+/* What one commit may make, or the rest of it; the last job may exceed the bytes.  Round trips go
+ * to a remote database: over a slow link, a commit with many of them holds its locks for long. */
 struct fanout {
     size_t rows, bytes, rounds;
 };
@@ -37,8 +37,8 @@ void fanout_use_rounds(struct fanout *left, size_t rounds);
 /* How many jobs of `each` bytes belong into this commit: at least one, unless it is full. */
 size_t fanout_room(const struct fanout *left, size_t each);
 
-/* How many of n jobs belong into this commit.  A small publication always fits: rows that are worked
- * off later would cost more than its jobs. */
+/* How many of n jobs belong into this commit.  A small publication always fits: rows that are
+ * worked off later would cost more than its jobs. */
 size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n, size_t each);
 
 /* Share of a commit for the rest of earlier commits.  Nobody waits for that rest, but requests wait
@@ -50,6 +50,6 @@ struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *ma
 /* The time of a commit without that of its round trips, which fewer rows would not shorten. */
 int64_t fanout_took_us(int64_t took_us, int64_t rounds, int64_t round_us);
 
-/* The part for the next commits, after one that took took_us: smaller while the disk or the database
- * is slow, larger after a quick one that was full (is_full: it did all that it was allowed to). */
+/* The part for the next commits, after one that took took_us: smaller while the disk or the
+ * database is slow, larger after a quick one that was full (is_full: it did all it was allowed). */
 unsigned fanout_pace(unsigned part, int64_t took_us, bool is_full);
