@@ -3,16 +3,8 @@
  * it.
  */
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <sqlite3.h>
-
 #include "base/compiler.h"
+#include "plain_sql.h"
 #include "powercut_vfs.h"
 #include "store/sqlite/log_writer.h"
 
@@ -23,43 +15,8 @@ static struct log_writer *writer;
 
 static sqlite3 *connect(const char *vfs)
 {
-    sqlite3 *db = NULL;
-
-    assert_int_equal(sqlite3_open_v2("/d/t.db", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                     vfs),
-                     SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db,
-                                  "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL;"
-                                  "PRAGMA wal_autocheckpoint=0",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    return db;
-}
-
-static int run(sqlite3 *db, const char *sql)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL);
-}
-
-static void must(sqlite3 *db, const char *sql)
-{
-    assert_int_equal(run(db, sql), SQLITE_OK);
-}
-
-static int take_number(void *ctx, int n, char **values, char **names)
-{
-    (void)n;
-    (void)names;
-    *(int64_t *)ctx = values[0] == NULL ? -1 : strtoll(values[0], NULL, 10);
-    return 0;
-}
-
-/* -1: the statement failed */
-static int64_t number(sqlite3 *db, const char *sql)
-{
-    int64_t value = -1;
-
-    return sqlite3_exec(db, sql, take_number, &value, NULL) == SQLITE_OK ? value : -1;
+    return open_on(vfs, "PRAGMA synchronous=FULL; PRAGMA journal_mode=WAL;"
+                        "PRAGMA wal_autocheckpoint=0");
 }
 
 static int make_disk(void **state)

@@ -3,16 +3,10 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <sqlite3.h>
 
 #include "base/compiler.h"
+#include "plain_sql.h"
 #include "powercut_vfs.h"
 
 enum { SEEDS = 64 };
@@ -32,53 +26,8 @@ static int drop_disk(void **state)
     return powercut_free(disk) ? 0 : -1;
 }
 
-static sqlite3 *connect(const struct powercut *p)
-{
-    sqlite3 *db = NULL;
-
-    assert_int_equal(sqlite3_open_v2("/d/t.db", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                                     powercut_name(p)),
-                     SQLITE_OK);
-    sqlite3_extended_result_codes(db, 1);
-    return db;
-}
-
-static sqlite3 *open_on(const struct powercut *p, const char *pragmas)
-{
-    sqlite3 *db = connect(p);
-
-    assert_int_equal(sqlite3_exec(db, pragmas, NULL, NULL, NULL), SQLITE_OK);
-    return db;
-}
-
 static const char full[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;";
 static const char normal[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;";
-
-static int run(sqlite3 *db, const char *sql)
-{
-    return sqlite3_exec(db, sql, NULL, NULL, NULL);
-}
-
-static void must(sqlite3 *db, const char *sql)
-{
-    assert_int_equal(run(db, sql), SQLITE_OK);
-}
-
-static int take_number(void *ctx, int n, char **values, char **names)
-{
-    (void)n;
-    (void)names;
-    *(int64_t *)ctx = values[0] == NULL ? -1 : strtoll(values[0], NULL, 10);
-    return 0;
-}
-
-/* -1: the statement failed */
-static int64_t number(sqlite3 *db, const char *sql)
-{
-    int64_t value = -1;
-
-    return sqlite3_exec(db, sql, take_number, &value, NULL) == SQLITE_OK ? value : -1;
-}
 
 static bool is_sound(sqlite3 *db)
 {
@@ -101,8 +50,8 @@ static void fill(sqlite3 *db, int rows)
 static void two_connections_see_each_others_commits(void **state)
 {
     (void)state;
-    sqlite3 *a = open_on(disk, full);
-    sqlite3 *b = open_on(disk, "");
+    sqlite3 *a = open_on(powercut_name(disk), full);
+    sqlite3 *b = open_on(powercut_name(disk), "");
 
     fill(a, 10);
     assert_int_equal(number(b, "SELECT COUNT(*) FROM t"), 10);
@@ -129,7 +78,7 @@ struct reader {
 static void *read_on(void *ctx)
 {
     struct reader *r = ctx;
-    sqlite3 *db = connect(disk);
+    sqlite3 *db = open_on(powercut_name(disk), "");
 
     sqlite3_busy_timeout(db, 10000);
     while (!atomic_load(&r->stop) || r->looks == 0) {
@@ -148,7 +97,7 @@ static void readers_in_other_threads_see_whole_commits(void **state)
     pthread_t threads[2];
 
     (void)state;
-    sqlite3 *a = open_on(disk, full);
+    sqlite3 *a = open_on(powercut_name(disk), full);
 
     sqlite3_busy_timeout(a, 10000); /* a reader that comes in may hold it up for a moment */
     must(a, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB); PRAGMA wal_autocheckpoint=30");
@@ -169,7 +118,7 @@ static void readers_in_other_threads_see_whole_commits(void **state)
 static void a_clean_close_leaves_one_file(void **state)
 {
     (void)state;
-    sqlite3 *a = open_on(disk, full);
+    sqlite3 *a = open_on(powercut_name(disk), full);
 
     fill(a, 10);
     assert_true(powercut_size(disk, "/d/t.db-wal") > 0);
@@ -181,14 +130,14 @@ static void a_clean_close_leaves_one_file(void **state)
 static void a_kill_keeps_all_that_was_committed(void **state)
 {
     (void)state;
-    sqlite3 *a = open_on(disk, normal);
+    sqlite3 *a = open_on(powercut_name(disk), normal);
 
     fill(a, 20);
     must(a, "BEGIN; INSERT INTO t (v) VALUES (zeroblob(100000))");
     powercut_kill(disk);
     assert_int_not_equal(run(a, "COMMIT"), SQLITE_OK);
     sqlite3_close(a);
-    a = open_on(disk, full);
+    a = open_on(powercut_name(disk), full);
     assert_int_equal(number(a, "SELECT COUNT(*) FROM t"), 20);
     assert_true(is_sound(a));
     sqlite3_close(a);
@@ -200,7 +149,7 @@ static int64_t left_after_cut(uint64_t seed)
     struct powercut *copy = powercut_copy("vfs-copy", disk);
 
     powercut_cut(copy, seed);
-    sqlite3 *db = connect(copy);
+    sqlite3 *db = open_on(powercut_name(copy), "");
     int64_t rows = is_sound(db) ? number(db, "SELECT COUNT(*) FROM t") : -1;
 
     sqlite3_close(db);
@@ -211,7 +160,7 @@ static int64_t left_after_cut(uint64_t seed)
 static void synchronous_full_survives_every_power_cut(void **state)
 {
     (void)state;
-    sqlite3 *a = open_on(disk, full);
+    sqlite3 *a = open_on(powercut_name(disk), full);
 
     must(a, "PRAGMA wal_autocheckpoint=20");
     fill(a, 100);
@@ -223,7 +172,7 @@ static void synchronous_full_survives_every_power_cut(void **state)
 static void synchronous_normal_loses_commits_in_some_power_cuts(void **state)
 {
     (void)state;
-    sqlite3 *a = open_on(disk, normal);
+    sqlite3 *a = open_on(powercut_name(disk), normal);
     bool lost = false;
 
     must(a, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB); PRAGMA wal_checkpoint");
@@ -241,7 +190,7 @@ static void synchronous_normal_loses_commits_in_some_power_cuts(void **state)
 static void no_synchronisation_harms_the_database(void **state)
 {
     (void)state;
-    sqlite3 *a = open_on(disk, full);
+    sqlite3 *a = open_on(powercut_name(disk), full);
     bool harmed = false;
 
     must(a, "PRAGMA wal_autocheckpoint=10; PRAGMA synchronous=OFF");
@@ -274,7 +223,7 @@ static void power_may_be_cut_at_any_write_and_sync(void **state)
     struct watcher w = {.committed = 0};
 
     (void)state;
-    sqlite3 *a = open_on(disk, full);
+    sqlite3 *a = open_on(powercut_name(disk), full);
 
     must(a, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB); PRAGMA wal_autocheckpoint=15");
     powercut_watch(disk, cut_here, &w);
@@ -291,7 +240,7 @@ static int rows_in(sqlite3 *db)
 
 static void check_fault(enum powercut_io io, int code)
 {
-    sqlite3 *a = open_on(disk, full);
+    sqlite3 *a = open_on(powercut_name(disk), full);
 
     fill(a, 10);
     int64_t before = powercut_count(disk, io);
@@ -336,7 +285,7 @@ static void a_new_file_may_vanish_until_its_directory_is_synced(void **state)
     bool gone = false, there = false;
 
     (void)state;
-    sqlite3 *a = open_on(disk, "PRAGMA synchronous=OFF; CREATE TABLE t (x)");
+    sqlite3 *a = open_on(powercut_name(disk), "PRAGMA synchronous=OFF; CREATE TABLE t (x)");
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct powercut *copy = powercut_copy("vfs-copy", disk);
