@@ -5,7 +5,7 @@
  * one function that runs the code under test and calls fuzz_fail when something does not hold.
  * Each input is a function of seed and number alone, so that a failure is replayed at once:
  *
- *     fuzz_json 200000 1        so many inputs of seed 1
+ *     fuzz_json 200000 1        200,000 inputs of seed 1
  *     fuzz_json 30s 1           for 30 seconds
  *     fuzz_json @4711 1         input 4711 of seed 1 alone
  *     fuzz_json FILE            what is in FILE, as it is

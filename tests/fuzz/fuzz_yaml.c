@@ -163,7 +163,7 @@ static void check_canonical(struct slice json)
         fuzz_fail("not canonical: %.*s\nbut: %s", (int)json.size, json.data, buf_text(&again));
 }
 
-/* Names that lead nowhere are told with their place, or there are none. */
+/* Each name without a definition is reported with its place. */
 static void check_names(const struct definitions *d)
 {
     struct err err = ERR_INIT;

@@ -22,7 +22,7 @@ static void assert_steps(const char *json, const char *want)
 
     assert_true(jtext_find(once, "steps", &steps));
     assert_slice_is(steps, want);
-    routing = parse(arena_strdup(&arena, steps)); /* what is kept is taken, too */
+    routing = parse(arena_strdup(&arena, steps)); /* the stored form is accepted as well */
     assert_true(slice_equal(routing_format(&routing, &arena), once));
 }
 
