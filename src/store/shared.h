@@ -107,7 +107,7 @@ bool store_is_busy(const struct store *s);
 /* Lock timeout of the transactions that follow; 0: the default. */
 void store_set_patience(struct store *s, int patience_ms);
 
-/* Round-trip time measured when the transaction began. */
+/* Round-trip time measured when the transaction began; 0 on an embedded store. */
 int64_t store_round_us(const struct store *s);
 
 /* A queue has changed: increments the number of changes and returns it. */

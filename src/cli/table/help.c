@@ -339,7 +339,8 @@ void help_markdown(FILE *to)
         "- the first characters of an id, at least 4. If several ids start with them, the command "
         "lists\n  the candidates and exits with 2;\n"
         "- the URL of a job;\n"
-        "- `@last`: the job you last added to this server. The ids are kept in `$XDG_STATE_HOME/waybill/last-jobs` (default `~/.local/state`).\n\n"
+        "- `@last`: the job you last added to this server. The ids are kept in\n"
+        "  `$XDG_STATE_HOME/waybill/last-jobs` (default `~/.local/state`).\n\n"
         "`add --after` takes the same.\n\n"
         "```\n",
         to);

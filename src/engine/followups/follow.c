@@ -327,7 +327,7 @@ static enum err_code hold_job(struct engine *e, const struct stored_follow *f, b
                               struct err *err)
 {
     *ret_busy = false;
-    if (!e->shared.is_on || f->id == 0 || f->whole || f->step == 0)
+    if (!must_ask_store(e) || f->id == 0 || f->whole || f->step == 0)
         return E_OK;
     return store_waiters_hold(e->store, &f->job, 1, ret_busy, &e->batch.arena, err);
 }

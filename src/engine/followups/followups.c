@@ -24,7 +24,7 @@ static size_t rows_of(const struct engine *e)
 {
     if (e->config.settle_rows > 0)
         return e->config.settle_rows;
-    if (!e->shared.is_on)
+    if (!must_ask_store(e))
         return FOLLOWUP_ROWS;
     int64_t round_us = store_round_us(e->store);
     int64_t rows = round_us <= QUICK_US ? FOLLOWUP_ROWS_SHARED
@@ -136,8 +136,7 @@ typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct er
 /* What a commit may make, over the link as it was at last. */
 static struct fanout link_max(const struct engine *e)
 {
-    return fanout_over_link(&e->followups.fanout_max,
-                            e->shared.is_on ? store_round_us(e->store) : 0);
+    return fanout_over_link(&e->followups.fanout_max, store_round_us(e->store));
 }
 
 void fanout_learn(struct engine *e)
@@ -147,7 +146,7 @@ void fanout_learn(struct engine *e)
     /* Fewer rows do not make the round trips of a slow link any shorter. */
     int64_t took_us = fanout_took_us(engine_clock(e).steady_at - e->clocks.caller.steady_at,
                                      store_traffic(e->store).rounds - e->batch.rounds_before,
-                                     e->shared.is_on ? store_round_us(e->store) : 0);
+                                     store_round_us(e->store));
 
     e->followups.fanout_pace = fanout_pace(e->followups.fanout_pace, took_us,
                                            fanout_is_full(&e->batch.followups.fanout));

@@ -33,7 +33,7 @@ enum err_code end_is_pending(struct engine *e, int64_t job, bool *ret_telling, s
     struct stored_release r = {.target = 0};
 
     /* On an embedded store memory knows whether there are any. */
-    if ((e->shared.is_on || e->followups.has_wakeups) &&
+    if ((must_ask_store(e) || e->followups.has_wakeups) &&
         store_release_find(e->store, job, &r, err) != E_OK)
         return err->code;
     *ret_telling = r.target != 0;

@@ -192,7 +192,7 @@ static enum err_code look_at_new(struct engine *e, struct err *err)
     bool any = false;
 
     if (e->batch.followups.signal_waiters.count > 0 &&
-        (e->shared.is_on || e->followups.has_wakeups) &&
+        (must_ask_store(e) || e->followups.has_wakeups) &&
         store_release_any(e->store, &any, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < e->batch.followups.signal_waiters.count; i++) {

@@ -199,7 +199,7 @@ enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
 
 bool fanouts_may_exist(const struct engine *e)
 {
-    return e->shared.is_on || e->followups.has_fanouts || e->followups.has_skipped_fanouts;
+    return must_ask_store(e) || e->followups.has_fanouts || e->followups.has_skipped_fanouts;
 }
 
 enum err_code spread_of_key(struct engine *e, struct slice key, struct stored_spread *ret,

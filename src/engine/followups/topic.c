@@ -354,7 +354,7 @@ static enum err_code judge(struct engine *e, const struct publish *x, struct pub
         return err->code;
     /* Another server may have decided it after the row was looked for: now the row is there, or all
      * of its keys. */
-    if (e->shared.is_on && refused->code == E_OK && is_known_in_part(p) &&
+    if (must_ask_store(e) && refused->code == E_OK && is_known_in_part(p) &&
         judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
     if (refused->code != E_OK || p->known)

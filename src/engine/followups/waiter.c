@@ -63,7 +63,7 @@ enum err_code waiters_lock(struct engine *e, const struct wait_page *page, const
     size_t n = 0;
 
     *ret_busy = busy;
-    if (!e->shared.is_on || page->count == 0)
+    if (!must_ask_store(e) || page->count == 0)
         return E_OK;
     for (size_t i = 0; i < page->count; i++)
         ids[i] = page->items[i].waiter;

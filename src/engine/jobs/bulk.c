@@ -147,7 +147,7 @@ enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret
     }
     int64_t last = e->ids.gen.last;
 
-    if (e->shared.is_on && store_job_newest(e->store, &last, err) != E_OK)
+    if (must_ask_store(e) && store_job_newest(e->store, &last, err) != E_OK)
         return err->code;
     struct stored_work row = {.id = engine_new_id(e),
                               .kind = (int)bulk->kind,
@@ -333,7 +333,7 @@ static enum err_code load_next(struct engine *e, struct err *err)
 /* One chunk of the oldest piece of work. */
 enum err_code bulk_step(struct engine *e, struct err *err)
 {
-    if (e->shared.is_on && load_next(e, err) != E_OK)
+    if (must_ask_store(e) && load_next(e, err) != E_OK)
         return err->code;
     if (e->bulk.count == 0)
         return E_OK;

@@ -54,7 +54,7 @@ static void keep(struct engine *e, const struct cancel_note *asked)
 {
     if (asked->worker == 0)
         return; /* it has no name to be known by: a touch tells it */
-    if (e->shared.is_on && !cancels_worker_waits(e, asked->worker))
+    if (must_ask_store(e) && !cancels_worker_waits(e, asked->worker))
         return; /* it may never come here: a touch tells it, or the server it waits at */
     struct cancel_note *copy = mem_alloc(sizeof(*copy));
 

@@ -48,7 +48,7 @@ static enum err_code mark_emitted(struct engine *e, const struct job *was, struc
     struct job now = *was;
     bool hit = false;
 
-    if (!e->shared.is_on || was->emitted)
+    if (!must_tell_store(e) || was->emitted)
         return E_OK;
     now.emitted = true;
     if (store_job_update(e->store, was, &now, &hit, err) != E_OK)

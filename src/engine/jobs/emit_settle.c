@@ -60,15 +60,15 @@ static void take_emitter(void *ctx, const struct stored_emitter *row)
 /* On a shared store they are read when they are needed. */
 enum err_code emitters_load(struct engine *e, struct err *err)
 {
-    e->emitters.is_unsettled = e->shared.is_on;
-    return e->shared.is_on ? E_OK : store_emitters_load(e->store, take_emitter, e, err);
+    e->emitters.is_unsettled = must_ask_store(e);
+    return must_ask_store(e) ? E_OK : store_emitters_load(e->store, take_emitter, e, err);
 }
 
 enum err_code emitter_find(struct engine *e, const struct job *job, struct emitter **ret_emitter,
                            struct err *err)
 {
     *ret_emitter = map_find(&e->emitters.by_owner, job->id.v);
-    if (*ret_emitter != NULL || !e->shared.is_on || !job->emitted)
+    if (*ret_emitter != NULL || !must_ask_store(e) || !job->emitted)
         return E_OK;
     if (store_emitter_find(e->store, job->id.v, job->token, take_emitter, e, err) != E_OK)
         return err->code;

@@ -5,7 +5,8 @@
 
 #include "base/jtext/jtext.h"
 #include "core/route/routing.h"
-#include "engine/state.h"
+#include "engine/batch/transaction.h"
+#include "engine/queues/queue.h"
 #include "store/jobs/jobs.h"
 
 /* ---- who brings a command ---- */
@@ -23,7 +24,7 @@ bool rights_has_command(struct engine *e, const struct job *j)
 
     if (has_own(j->options) || j->step == 0)
         return has_own(j->options);
-    routing_parse(j->routing, &e->batch.arena, &routing);
+    routing_parse(j->routing, batch_arena(e), &routing);
     return routing_has_command(&routing);
 }
 
@@ -52,14 +53,14 @@ static enum err_code limits_of(struct engine *e, const struct job *j, struct sli
     struct slice options = {0};
     struct slice json = {0};
 
-    if (store_job_options(e->store, j->id.v, &e->batch.arena, &options, err) != E_OK)
+    if (store_job_options(batch_store(e), j->id.v, batch_arena(e), &options, err) != E_OK)
         return err->code;
     if (options.size > 0 && jtext_find(options, "limits", &json) &&
-        queue_limits_parse(json, &e->batch.arena, &own, err) != E_OK)
+        queue_limits_parse(json, batch_arena(e), &own, err) != E_OK)
         return err_set(err, E_INTERNAL, "the limits of a job cannot be read: %.*s", (int)json.size,
                        json.data);
     own = queue_limits_for(&own, &q->def.limits);
-    *ret_limits = queue_limits_format(&own, &e->batch.arena);
+    *ret_limits = queue_limits_format(&own, batch_arena(e));
     return E_OK;
 }
 
@@ -71,7 +72,7 @@ static struct slice with_limits(struct engine *e, struct slice options, struct s
     jtext_put_raw(&b, "limits", limits);
     buf_add_char(&b, '}');
     ASSERT(!b.overflowed);
-    return arena_copy(&e->batch.arena, buf_slice(&b));
+    return arena_copy(batch_arena(e), buf_slice(&b));
 }
 
 void rights_limit_steps(struct route_step *steps, size_t n, struct slice limits)
@@ -87,13 +88,13 @@ static void limit_item(struct engine *e, struct submit_item *item, struct slice 
         item->options = with_limits(e, item->options, limits);
         return;
     }
-    struct routing *own = arena_alloc(&e->batch.arena, sizeof(*own));
+    struct routing *own = arena_alloc(batch_arena(e), sizeof(*own));
 
     *own = *item->routing;
-    own->steps = arena_array(&e->batch.arena, own->n_steps, sizeof(*own->steps));
+    own->steps = arena_array(batch_arena(e), own->n_steps, sizeof(*own->steps));
     memcpy(own->steps, item->routing->steps, own->n_steps * sizeof(*own->steps));
     rights_limit_steps(own->steps, own->n_steps, limits);
-    item->options = route_options(own, route_find(own, item->step), &e->batch.arena);
+    item->options = route_options(own, route_find(own, item->step), batch_arena(e));
     item->routing = own;
 }
 
@@ -116,7 +117,7 @@ enum err_code rights_judge_emits(struct engine *e, const struct job *j,
         if (copies == NULL) {
             if (limits_of(e, j, &limits, err) != E_OK)
                 return err->code;
-            copies = arena_array(&e->batch.arena, n, sizeof(*copies));
+            copies = arena_array(batch_arena(e), n, sizeof(*copies));
             memcpy(copies, *items, n * sizeof(*copies));
         }
         if (limits.size > 0)
@@ -133,7 +134,7 @@ enum err_code rights_judge_steps(struct engine *e, const struct job *j, struct s
     const struct queue *q = queue_by_id(e, j->queue);
     struct routing added = {0};
 
-    if (route_steps_parse(steps, 0, &e->batch.arena, &added.steps, &added.n_steps, refused) !=
+    if (route_steps_parse(steps, 0, batch_arena(e), &added.steps, &added.n_steps, refused) !=
             E_OK ||
         !routing_has_command(&added))
         return E_OK;
@@ -165,7 +166,7 @@ enum err_code rights_judge_change_of(struct engine *e, int64_t id, const char *w
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, id, LOAD_PAYLOAD, &arena, &j, &found, err) != E_OK)
+    if (store_job_load(batch_store(e), id, LOAD_PAYLOAD, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (found)
         rights_judge_change(e, &j, what, refused);

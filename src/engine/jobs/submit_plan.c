@@ -4,10 +4,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/jtext/jtext.h"
 #include "core/program/template.h"
+#include "engine/batch/transaction.h"
 #include "engine/followups/route.h"
 #include "engine/jobs/submit.h"
+#include "engine/queues/queue.h"
 #include "engine/reads/job_json.h"
-#include "engine/state.h"
 
 /* The command as it would be started, as far as that is known before earlier steps have run. */
 static void add_command(struct engine *e, struct buf *b, const struct queue *q,
@@ -19,7 +20,7 @@ static void add_command(struct engine *e, struct buf *b, const struct queue *q,
                                      .id = SLICE("ID"),
                                      .queue = slice_of(q->name),
                                      .attempt = 1,
-                                     .now_at = e->now.wall_at};
+                                     .now_at = batch_now(e).wall_at};
     struct template_command parsed;
     struct err ignored = ERR_INIT;
     char **argv = NULL;
@@ -28,8 +29,8 @@ static void add_command(struct engine *e, struct buf *b, const struct queue *q,
         return;
     if (params.size == 0)
         params = SLICE("{}");
-    if (template_command_parse(json, &e->batch.arena, &parsed, NULL, &ignored) != E_OK ||
-        template_command_fill(&parsed, &values, &e->batch.arena, &argv, &ignored) != E_OK) {
+    if (template_command_parse(json, batch_arena(e), &parsed, NULL, &ignored) != E_OK ||
+        template_command_fill(&parsed, &values, batch_arena(e), &argv, &ignored) != E_OK) {
         jtext_put_raw(b, "command", json);
         return;
     }
@@ -54,7 +55,7 @@ static void add_step(struct engine *e, struct buf *b, const struct submit_item *
     jtext_put_string(b, "name", step->name);
     jtext_put_string(b, "queue", step->queue);
     add_command(e, b, q, step->command,
-                route_params(item->params, none, step->params, &e->batch.arena));
+                route_params(item->params, none, step->params, batch_arena(e)));
     jtext_put_string(b, "on_error",
                      step->on_error == STEP_CONTINUE ? SLICE("continue") : SLICE("stop"));
     jtext_put_bool(b, "final", step->final);
