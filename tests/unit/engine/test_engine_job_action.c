@@ -8,7 +8,7 @@
 #include "store/jobs/jobs.h"
 #include "testing.h"
 
-/* {"NAME":"xxx…"} of so many bytes in all. */
+/* {"NAME":"xxx…"}, `size` bytes long. */
 static struct slice params_of(struct arena *arena, char name, size_t size)
 {
     char *text = arena_alloc(arena, size + 1);
