@@ -2,8 +2,8 @@
  * A directory that one process at a time works in: made when it is not there, and held by a lock.
  *
  * The lock belongs to the open file: the system takes it back when the process is gone, however it
- * went.  Its content (the process id) is for people.  Directories made here let others pass, but not
- * look: programs of other users must reach theirs.
+ * went.  Its content (the process id) is for people.  Directories made here let others pass, but
+ * not look: programs of other users must reach theirs.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
