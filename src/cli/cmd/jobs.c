@@ -108,7 +108,7 @@ static enum err_code list_pages(struct cli *cli, int64_t limit, bool *ret_more, 
     *ret_more = *cursor != '\0';
     if (t.cells.count > 0)
         table_print(&t, &cli->screen);
-    if (left == limit && !cli->json)
+    if (left == limit && !cli->json && !args_has(&cli->args, "ids"))
         fputs(filter_given(&cli->args) ? "no job matches\n" : "there are no jobs\n", stderr);
     return E_OK;
 }

@@ -74,7 +74,8 @@ def test_what_is_wrong_is_told(server, args, status, word):
 
 
 def test_workers(server, client):
-    assert good(server, "workers").status == 0
+    ran = server.cli("workers")
+    assert (ran.status, ran.out, ran.err) == (0, "", "there are no workers\n"), ran
     client.submit()
     client.take(worker={"name": "w1", "host": "box", "pid": 5, "version": "9.9"})
     ran = good(server, "workers")

@@ -144,6 +144,7 @@ def test_an_empty_list_says_so_beside_the_output(server, client):
     assert (ran.status, ran.out, ran.err) == (0, "", "no job matches\n"), ran
     ran = server.cli("list", "--text", "nowhere", "--json")
     assert (ran.status, ran.out, ran.err) == (0, "", ""), ran
+    assert server.cli("list", "--ids", "--text", "nowhere").err == ""
     ran = server.cli("signal", "list")
     assert (ran.status, ran.out, ran.err) == (0, "", "there are no signals\n"), ran
     assert server.cli("list").err == server.cli("queue", "list").err == ""
