@@ -15,19 +15,6 @@ int cmd_log(struct cli *cli);
 int cmd_wait(struct cli *cli);
 int cmd_act(struct cli *cli); /* cancel retry hold release clone now move rm */
 int cmd_edit(struct cli *cli);
-int cmd_noun_list(struct cli *cli);
-int cmd_noun_show(struct cli *cli);
-int cmd_queue_state(struct cli *cli); /* pause resume drain down up */
-int cmd_queue_rm(struct cli *cli);
-int cmd_queue_restart(struct cli *cli);
-int cmd_queue_log(struct cli *cli);
-int cmd_queue_empty(struct cli *cli);
-int cmd_topic_publish(struct cli *cli);
-int cmd_signal_raise(struct cli *cli);
-int cmd_signal_clear(struct cli *cli);
-int cmd_join_arrive(struct cli *cli);
-int cmd_join_clear(struct cli *cli);
-int cmd_worker_show(struct cli *cli);
 int cmd_apply(struct cli *cli);
 int cmd_serve(struct cli *cli);
 int cmd_worker(struct cli *cli);

@@ -16,7 +16,7 @@ static enum err_code call(struct cli *cli, const struct noun_request *r, const c
 {
     CLEANUP(buf) struct buf path = BUF_INIT(PATH_SIZE_MAX);
 
-    buf_addf(&path, "/v1/%s/", nouns[cli->args.parent->noun].plural);
+    buf_addf(&path, "/v1/%s/", nouns[cli->args.parent->noun]->plural);
     client_add_escaped(&path, slice_of(name));
     if (r->action != NULL)
         buf_addf(&path, "/%s", r->action);

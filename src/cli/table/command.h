@@ -12,8 +12,18 @@
 
 struct cli;
 
-/* What the server keeps under names; each has a row in nouns.c. */
-enum noun_id { NOUN_NONE, NOUN_QUEUE, NOUN_TOPIC, NOUN_SIGNAL, NOUN_JOIN, NOUN_WORKER, NOUN_COUNT };
+/* What the server keeps under names, with the verb and its help; each has a file in cli/nouns. */
+#define NOUNS(X)                                                                  \
+    X(QUEUE, queue, "queue",                                                      \
+      "Manage queues: list show pause resume drain down up restart log empty rm") \
+    X(TOPIC, topic, "topic", "Manage topics: list show publish")                  \
+    X(SIGNAL, signal, "signal", "Manage signals: list show raise clear")          \
+    X(JOIN, join, "join", "Manage joins: list show arrive clear")                 \
+    X(WORKER, worker, "workers", "Show workers: list show")
+
+#define NOUN_ID(ID, word, verb, text) NOUN_##ID,
+
+enum noun_id { NOUN_NONE, NOUNS(NOUN_ID) NOUN_COUNT };
 
 /* What a value must look like; also what a shell completes it with. */
 enum value_type {

@@ -5,7 +5,7 @@
 
 #include "cli/cmd/cmd.h"
 #include "cli/table/command_options.h"
-#include "cli/table/noun_verbs.h"
+#include "cli/table/noun.h"
 #include "core/route/dest.h"
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -40,6 +40,15 @@ static const struct command store_verbs[] = {
     },
     {.name = NULL},
 };
+
+#define NOUN_COMMAND(ID, word, verb, text) \
+    {                                      \
+        .name = (verb),                    \
+        .group = GROUP_QUEUES,             \
+        .help = (text),                    \
+        .verbs = word##_verbs,             \
+        .noun = NOUN_##ID,                 \
+    },
 
 const struct command commands[] = {
     {
@@ -220,42 +229,7 @@ const struct command commands[] = {
         .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
     },
-    {
-        .name = "queue",
-        .group = GROUP_QUEUES,
-        .help = "Manage queues: list show pause resume drain down up restart log empty rm",
-        .verbs = queue_verbs,
-        .noun = NOUN_QUEUE,
-    },
-    {
-        .name = "topic",
-        .group = GROUP_QUEUES,
-        .help = "Manage topics: list show publish",
-        .verbs = topic_verbs,
-        .noun = NOUN_TOPIC,
-    },
-    {
-        .name = "signal",
-        .group = GROUP_QUEUES,
-        .help = "Manage signals: list show raise clear",
-        .verbs = signal_verbs,
-        .noun = NOUN_SIGNAL,
-    },
-    {
-        .name = "join",
-        .group = GROUP_QUEUES,
-        .help = "Manage joins: list show arrive clear",
-        .verbs = join_verbs,
-        .noun = NOUN_JOIN,
-    },
-    {
-        .name = "workers",
-        .group = GROUP_QUEUES,
-        .help = "Show workers: list show",
-        .verbs = workers_verbs,
-        .noun = NOUN_WORKER,
-    },
-    {
+    NOUNS(NOUN_COMMAND){
         .name = "apply",
         .group = GROUP_QUEUES,
         .help = "Load definitions into the server and print what changes",

@@ -1,8 +1,9 @@
 /*
  * The nouns of the command line as data: what the server keeps under a name.
  *
- * `list` with --names and --json, `show`, shell completion and the check of names on the line come
- * from the row of a noun in nouns.c; its verbs are in the table of commands.
+ * Each has a word in NOUNS (command.h) and a file in cli/nouns with its struct and its verbs.
+ *  `list` with --names and --json, `show`, shell completion and the check of names on the line come
+ * from these.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -28,10 +29,43 @@ struct noun {
     void (*print_more)(const json_t *item, const struct screen *s); /* at the end; or NULL */
 };
 
-extern const struct noun nouns[NOUN_COUNT];
+#define NOUN_EXTERN(ID, word, verb, text) \
+    extern const struct noun word##_noun; \
+    extern const struct command word##_verbs[];
+
+NOUNS(NOUN_EXTERN)
+
+extern const struct noun *const nouns[NOUN_COUNT];
 
 /* The verb that lists it: `waybill VERB list`. */
 const char *noun_command(enum noun_id id);
 
 void noun_print_table(enum noun_id id, const json_t *items, int64_t now_at, const struct screen *s);
 void noun_print_page(enum noun_id id, const json_t *item, int64_t now_at, const struct screen *s);
+
+/* ---- for the table of its verbs; with cli/table/command_options.h ---- */
+
+int noun_list(struct cli *cli);
+int noun_show(struct cli *cli);
+
+/* One name, or several, of a noun. */
+#define NOUN_NAME(id)                                                \
+    {                                                                \
+        .value = {.type = VALUE_NOUN, .noun = (id), .name = "NAME" } \
+    }
+#define NOUN_NAMES(id)                                                               \
+    {                                                                                \
+        .value = {.type = VALUE_NOUN, .noun = (id), .name = "NAME"}, .repeats = true \
+    }
+
+/* The verbs that every noun has. */
+#define NOUN_LIST(text)                                                            \
+    {                                                                              \
+        .name = "list", .help = (text), .options = {names_option, server_options}, \
+        .run = noun_list,                                                          \
+    }
+#define NOUN_SHOW(id, text)                                            \
+    {                                                                  \
+        .name = "show", .help = (text), .arguments = {NOUN_NAMES(id)}, \
+        .options = {server_options}, .run = noun_show,                 \
+    }

@@ -148,7 +148,7 @@ static enum err_code check_job(const struct value_spec *spec, const char *text, 
 
 static enum err_code check_noun(const struct value_spec *spec, const char *text, struct err *err)
 {
-    const struct noun *noun = &nouns[spec->noun];
+    const struct noun *noun = nouns[spec->noun];
 
     return noun->check_name != NULL ? noun->check_name(noun->name, slice_of(text), err) : E_OK;
 }

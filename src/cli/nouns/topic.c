@@ -2,10 +2,12 @@
 #include <jansson.h>
 
 #include "base/jtext/jtext.h"
-#include "cli/cmd/cmd.h"
 #include "cli/request/filter.h"
 #include "cli/request/job_text.h"
 #include "cli/request/noun_request.h"
+#include "cli/table/command_options.h"
+#include "cli/table/noun.h"
+#include "core/route/dest.h"
 
 #define BODY_MAX JOB_TEXT_MAX
 
@@ -37,7 +39,7 @@ static void print_ids(const struct cli *cli, const char *name, const json_t *rep
         puts(json_string_value(json_array_get(ids, i)));
 }
 
-int cmd_topic_publish(struct cli *cli)
+static int publish(struct cli *cli)
 {
     CLEANUP(buf) struct buf body = BUF_INIT(BODY_MAX);
     struct err err = ERR_INIT;
@@ -47,3 +49,29 @@ int cmd_topic_publish(struct cli *cli)
     return noun_send(cli, &(struct noun_request){.method = "POST", .body = buf_slice(&body)},
                      print_ids);
 }
+
+const struct command topic_verbs[] = {
+    NOUN_LIST("List all topics and the queues subscribed to them"),
+    NOUN_SHOW(NOUN_TOPIC, "Show the queues subscribed to a topic"),
+    {
+        .name = "publish",
+        .help = "Create a job in every subscribed queue and print the ids",
+        .about = "Same as GET /job_start?job_name=NAME&K=V",
+        .examples = "waybill topic publish import_category_dump -p date=2026_11_15",
+        .arguments = {NOUN_NAME(NOUN_TOPIC)},
+        .options = {param_option, publish_options, server_options},
+        .run = publish,
+    },
+    {.name = NULL},
+};
+
+/* ---- how they are shown ---- */
+
+const struct noun topic_noun = {
+    .name = "topic",
+    .plural = "topics",
+    .check_name = dest_name_check,
+    .columns = {{.title = "TOPIC", .member = "name"},
+                {.title = "QUEUES", .member = "queues", .write = view_names}},
+    .page = {{.title = "", .member = "queues", .write = view_lines}},
+};

@@ -1,11 +1,10 @@
 /*
- * The verbs that every noun has: `list` and `show`, as its row in nouns.c says.
+ * The verbs that every noun has: `list` and `show`, as its struct says.
  */
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "cli/cmd/cmd.h"
 #include "cli/request/noun_request.h"
 #include "cli/table/noun.h"
 #include "cli/view/reply_json.h"
@@ -39,20 +38,20 @@ static enum err_code get_all(struct cli *cli, const char *plural, json_t *all, s
     return E_OK;
 }
 
-int cmd_noun_list(struct cli *cli)
+int noun_list(struct cli *cli)
 {
     enum noun_id id = cli->args.parent->noun;
     json_t *all = json_array();
     struct err err = ERR_INIT;
     int status = CLI_OK;
 
-    if (get_all(cli, nouns[id].plural, all, &err) != E_OK)
+    if (get_all(cli, nouns[id]->plural, all, &err) != E_OK)
         status = cli_fail(cli, &err);
     else if (args_has(&cli->args, "names"))
         for (size_t i = 0; i < json_array_size(all); i++)
             puts(reply_text(json_array_get(all, i), "name"));
     else if (json_array_size(all) == 0 && !cli->json)
-        fprintf(stderr, "there are no %s\n", nouns[id].plural);
+        fprintf(stderr, "there are no %s\n", nouns[id]->plural);
     else
         noun_print_table(id, all, clock_wall_us(), &cli->screen);
     json_decref(all);
@@ -65,7 +64,7 @@ static void print_page(const struct cli *cli, const char *name, const json_t *it
     noun_print_page(cli->args.parent->noun, item, clock_wall_us(), &cli->screen);
 }
 
-int cmd_noun_show(struct cli *cli)
+int noun_show(struct cli *cli)
 {
     return noun_send_each(cli, &(struct noun_request){.method = NULL}, print_page);
 }

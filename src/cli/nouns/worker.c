@@ -5,7 +5,7 @@
 #include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "cli/cli.h"
-#include "cli/cmd/cmd.h"
+#include "cli/table/command_options.h"
 #include "cli/table/noun.h"
 #include "cli/view/reply_json.h"
 #include "cli/view/worker_view.h"
@@ -64,7 +64,7 @@ static enum err_code show_one(const struct cli *cli, const struct client_reply *
     return no_worker(workers, name, err);
 }
 
-int cmd_worker_show(struct cli *cli)
+static int show(struct cli *cli)
 {
     CLEANUP(client_reply) struct client_reply list = CLIENT_REPLY_INIT;
     CLEANUP(client_reply) struct client_reply running = CLIENT_REPLY_INIT;
@@ -85,3 +85,41 @@ int cmd_worker_show(struct cli *cli)
     }
     return status;
 }
+
+const struct command worker_verbs[] = {
+    NOUN_LIST("List all workers and what they are running"),
+    {
+        .name = "show",
+        .help = "Show a worker: queues, running jobs, broken programs",
+        .arguments = {NOUN_NAMES(NOUN_WORKER)},
+        .options = {server_options},
+        .run = show,
+    },
+    {.name = NULL},
+};
+
+/* ---- how they are shown ---- */
+
+const struct noun worker_noun = {
+    .name = "worker",
+    .command = "workers",
+    .plural = "workers",
+    .columns =
+        {{.title = "WORKER", .member = "name"},
+         {.title = "HOST", .member = "host"},
+         {.title = "PID", .member = "pid", .write = view_nonzero, .right = true},
+         {.title = "VERSION", .member = "version"},
+         {.title = "RUNNING", .member = "running", .write = worker_write_running, .right = true},
+         {.title = "SEEN", .member = "seen_at", .write = worker_write_seen, .right = true},
+         {.title = "QUEUES", .member = "queues", .write = worker_write_queues}},
+    .page = {{.title = "host", .member = "host"},
+             {.title = "pid", .member = "pid", .write = view_nonzero},
+             {.title = "version", .member = "version"},
+             {.title = "instance", .member = "instance", .write = worker_write_instance},
+             {.title = "stopped", .member = "seen_at", .write = worker_write_stopped_at},
+             {.title = "seen", .member = "seen_at", .write = worker_write_seen_at},
+             {.title = "slots", .member = "slots", .write = worker_write_slots},
+             {.title = "queues", .member = "queues", .write = worker_write_queue_lines},
+             {.title = "broken", .member = "broken", .write = worker_write_broken_lines},
+             {.title = "running", .member = WORKER_JOBS, .write = worker_write_jobs}},
+};
