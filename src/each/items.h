@@ -1,7 +1,7 @@
 /*
  * Groups the lines of the input into jobs.
  *
- * Every job but the last has the same number of lines.  Reading goes as in each_lines.h, on
+ * Every job but the last has the same number of lines.  Reading goes as in each/lines.h, on
  * `lines`.
  */
 /* SPDX-License-Identifier: MIT */

@@ -3,8 +3,8 @@
  *
  * Three parts.  A protocol (struct load_protocol) knows how to say submit, claim and finish to one
  * kind of server, and what its answers mean; it sends nothing by itself.  A workload
- * (load_workload.c) decides what to ask for next, in the same way whatever the protocol.  The core
- * (load.c) moves bytes, keeps time and counts.  Waybill's own protocol is load_http.h; others may
+ * (workload.c) decides what to ask for next, in the same way whatever the protocol.  The core
+ * (load.c) moves bytes, keeps time and counts.  Waybill's own protocol is http.h; others may
  * be added without touching the core.
  *
  * Load goes to loopback addresses and Unix sockets only, and is bounded in time and, if wanted, in

@@ -111,8 +111,8 @@ static void run_share(const struct options *o, int share, struct shared *total)
         run_seed(o->first + i, o, total);
 }
 
-/* Relaying is not built yet; a staged job is its owner's: it is released or gone; what cannot be
- * run fails in tests/unit/test_engine_chain.c. */
+/* Relaying is not built yet.  A staged job belongs to its owner, who releases or removes it.  Jobs
+ * that cannot be run fail in tests/unit/engine/test_engine_chain.c. */
 static bool is_reachable(enum job_state state, enum job_event event)
 {
     if (state == JOB_STAGED)

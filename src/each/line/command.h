@@ -85,7 +85,7 @@ MUST_CHECK enum err_code each_separator_parse(const char *text, struct buf *out,
 void each_command_add_template(const struct each_command *c, size_t n_lines, struct buf *out);
 
 /* The job's params, an object.  E_INVALID: too few columns, or one is not UTF-8.  The lines
- * themselves are UTF-8: for others see each_words.h. */
+ * themselves are UTF-8: for others see words.h. */
 MUST_CHECK enum err_code each_command_add_params(const struct each_command *c,
                                                  const struct each_item *item, struct buf *out,
                                                  struct err *err);

@@ -1,7 +1,8 @@
 /*
  * Routes: what the end of a step means for the job that carries it, and what a step sees.
  *
- * The rules are those of core/routing.h; here they meet the store.  Within the batch's transaction.
+ * The rules are those of core/route/routing.h; here they meet the store.
+ * Within the batch's transaction.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -12,7 +12,7 @@ enum {
     MARK_ROWS = 128,    /* of a job */
 };
 
-/* A mark as it is kept: see core/log_mark.h. */
+/* A mark as it is kept: see core/job/log_mark.h. */
 struct kept_mark {
     int64_t offset;
     int64_t packed;

@@ -173,7 +173,7 @@ MUST_CHECK enum err_code store_revival_next(struct store *s, struct stored_reviv
 struct stored_join {
     int64_t id;
     struct slice name;
-    struct slice definition; /* canonical JSON: core/definition/join_def.h */
+    struct slice definition; /* canonical JSON: core/route/join_def.h */
     int64_t fired;           /* number of times */
     int64_t fired_at;
 };

@@ -433,7 +433,7 @@ static void of_several_repetitions_the_first_is_named(void **state)
 
 /* The hash of names is no secret: these are as an attacker would choose them, 16 bytes that all
  * have the same.  The second half makes up for what the first half did to the hash of
- * jtext_keys.c. */
+ * base/jtext/keys.c. */
 static void colliding_name(struct rng *rng, char name[static 17])
 {
     bool plain = false;
@@ -608,5 +608,5 @@ int main(void)
         cmocka_unit_test(a_number_of_many_digits_is_judged_without_loss),
     };
 
-    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("jtext", tests, NULL, NULL);
 }
