@@ -196,23 +196,19 @@ struct job_action {
     enum job_action_kind kind;
     int64_t id;
     struct slice queue; /* MOVE */
-    struct slice
-        /* PATCH, RETRY, CLONE: replaces (PATCH) or is merged over the job's (others); empty: as
-         * it is */
-        params;
-    struct slice labels; /* PATCH; empty: as they are */
-    struct slice
-        version; /* PATCH: only while the job's is that (job_version); empty: whatever it is */
+    /* PATCH replaces the job's params, RETRY and CLONE merge these over them; empty: unchanged. */
+    struct slice params;
+    struct slice labels; /* PATCH; empty: unchanged */
+    /* PATCH: refused unless job_version of the job equals this; empty: not compared. */
+    struct slice version;
     bool has_priority;
     int priority;
     bool has_due;
     int64_t due_at;    /* 0: at once */
     struct slice from; /* RETRY: the number or name of a step; empty: where it failed */
     bool anew;         /* RETRY: from the first step */
-    bool
-        /* RETRY: without waiting for its conditions again, or bringing back what it had
-         * cancelled */
-        alone;
+    /* RETRY: does not wait for its conditions again, nor bring back the jobs it had cancelled. */
+    bool alone;
     bool may_command;  /* it may change what a job's own command is run with */
     int64_t result_id; /* out: the job the action was about; the new one for CLONE */
 };
@@ -220,10 +216,11 @@ struct job_action {
 /* ---- many jobs: one durable row, worked off in chunks ---- */
 
 struct job_filter {
-    struct slice queue;      /* empty: any */
-    unsigned states;         /* bits 1 << enum job_state; 0: any */
-    struct slice labels;     /* JSON object of strings that must all be there; empty: any */
-    struct slice text;       /* must occur in params, key, labels or status text; empty: any */
+    struct slice queue;  /* empty: any */
+    unsigned states;     /* bits 1 << enum job_state; 0: any */
+    struct slice labels; /* JSON object of strings that must all be there; empty: any */
+    /* Must occur in the job's params, own command, key, labels or status text; empty: any. */
+    struct slice text;
     int64_t ended_before_at; /* 0: any; else only ended jobs that ended before */
     int64_t first_id;        /* only jobs from this id on */
     int64_t last_id;         /* 0: any; else only jobs up to this id */

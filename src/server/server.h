@@ -44,8 +44,8 @@ struct server_config {
     int64_t worker_silence_us;    /* after which the local worker counts as hung */
     const char *const *worker_options; /* more words for its command line */
     size_t n_worker_options;
-    struct definition_faults
-        *faults; /* where all mistakes of the definitions go when it cannot start */
+    /* Receives all mistakes of the definitions when the server cannot start. */
+    struct definition_faults *faults;
 };
 
 /* Returns E_OK after a stop that was asked for.  Before it is ready every failure comes back as

@@ -24,8 +24,8 @@ void progress_line_lower(struct progress_line *p, struct slice printed);
 /* Decides which news about a polled job deserve a line. */
 struct job_news {
     struct buf told; /* the last line printed; empty: none */
-    struct buf
-        started; /* when the attempt began that was running at the last look; empty: none was */
+    /* When the attempt began that was running at the last look; empty: none was. */
+    struct buf started;
     bool waited; /* for a worker, at the last look */
 };
 

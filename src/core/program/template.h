@@ -47,8 +47,8 @@ struct template_text {
 struct template_command {
     bool shell;
     struct slice script; /* shell: names are positional parameters in it */
-    struct template_text
-        *args; /* of the program, its name first; shell: what follows sh -c SCRIPT sh */
+    /* Of the program, its name first; shell: what follows sh -c SCRIPT sh. */
+    struct template_text *args;
     size_t n_args;
     struct slice *needs; /* names that the job must bring, each once */
     size_t n_needs;

@@ -29,8 +29,8 @@ static inline bool routing_values_any(const struct routing_values *v)
            v->parent != 0;
 }
 
-/* What the routings of one request add up to: few bytes can say much that has to be kept in mind
- * until it is answered. */
+/* The sum of all routings of one request.  Bounded, because a small request can expand to much
+ * memory, held until it is answered. */
 struct routing_sum {
     size_t steps; /* and entries of records */
     size_t conditions;

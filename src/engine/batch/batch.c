@@ -118,7 +118,7 @@ static void look_again(struct engine *e)
     }
 }
 
-/* Reads again what memory holds of the store, as far as it is not what the store says. */
+/* Reloads what memory holds if it no longer matches the store. */
 enum err_code batch_reload(struct engine *e, struct err *err)
 {
     if (!e->stale)
@@ -268,7 +268,7 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
             refuse_all(e, ops, n, &err);
             return;
         }
-        /* A damaged row would be so again, and has kept nobody from renewing a lease. */
+        /* Running again would meet the damaged row again.  No lease was affected. */
         if (busy || err.bad_row) {
             report_trouble(e, &err);
             run_one_by_one(e, ops, n, &err);
@@ -283,7 +283,8 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
     run_one_by_one(e, ops, n, &err);
 }
 
-/* One to few queues is made at once, of another the targets are named at least. */
+/* A publication to few queues creates its jobs at once; a larger one writes at least a row for each
+ * target. */
 static size_t rows_of_publish(const struct engine *e, const struct publish *x)
 {
     size_t n = e->queues.count <= PUBLISH_ROWS ? 0 : topic_count(e, x->topic);

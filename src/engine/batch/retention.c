@@ -108,7 +108,7 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     return E_OK;
 }
 
-/* *ret_left: where one of its jobs leads is still to be followed. */
+/* *ret_left: jobs that follow one of its jobs are still to be created. */
 static enum err_code is_followed(struct engine *e, const struct ending *ending, bool *ret_left,
                                  struct err *err)
 {

@@ -32,8 +32,8 @@ struct queue {
     int64_t restarts;
     int64_t attempt_logged_at; /* steady: when its log got a line about an attempt, 0: never */
     size_t unlogged_attempts;  /* attempts since then that got no line */
-    int64_t
-        missing_dest_at; /* steady: when its log got a line about a missing destination, 0: never */
+    /* Steady: when its log got a line about a missing destination, 0: never. */
+    int64_t missing_dest_at;
     int64_t worker_absent_at; /* steady: a subscriber's worker is absent since then, 0: it is not */
     struct queue_def def;
     bool needs_newer;   /* defined by a newer waybill on the same store; its jobs are not started */
@@ -45,8 +45,8 @@ struct queue {
     size_t wanted;   /* jobs that claims of the batch may ask for */
     bool made_ready; /* some of its jobs became ready */
 
-    bool
-        ready_unannounced; /* shared stores: other servers do not know yet that it has ready jobs */
+    /* Shared stores: other servers do not know yet that it has ready jobs. */
+    bool ready_unannounced;
 };
 
 struct queue_list {

@@ -95,8 +95,7 @@ static struct reason reason_of(const struct query_view *v, const struct job *j)
     if (j->state == JOB_HELD && j->holds & JOB_HOLD_HAND)
         say(&r, "held", "held by hand until it is released");
     else if (j->state == JOB_HELD && j->holds & JOB_HOLD_FOLLOWUPS)
-        say(&r, "links",
-            "its last step leads to more than one commit makes: goes on when all is made");
+        say(&r, "links", "waits until all jobs that follow its last step are created");
     else if (j->state == JOB_SCHEDULED) {
         if (j->attempt > j->attempts_before)
             say(&r, "retry", "attempt %d %s", j->attempt,

@@ -23,8 +23,8 @@ struct shared {
     bool is_on;       /* other servers may write to the store */
     bool only_server; /* there was no other server when the last transaction began: lists last */
     int64_t store_ahead_us; /* the database's clock minus our steady one, its sleep included */
-    int64_t
-        queue_changes;  /* the store's count of changed queues, as memory has it; -1: not known */
+    /* The store's count of changed queues, as memory has it; -1: not known. */
+    int64_t queue_changes;
     int64_t beat_at;    /* steady: when to report that this server is alive */
     int64_t recheck_at; /* steady: when claims that wait are looked at again, because of that */
     bool news_missed;   /* news about ended jobs may have been missed */

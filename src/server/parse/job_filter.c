@@ -221,7 +221,7 @@ static const struct field filter_fields[] = {
     FIELD_CUSTOM("labels", read_labels, FIELD_OFFSET(struct slice, job_filter, labels),
                  .null = true, .schema = "Labels"),
     FIELD_TEXT("text", job_filter, text, .null = true, .min = 1, .max = TEXT_BYTES_MAX,
-               .help = "In its status line or params."),
+               .help = "In its params, own command, key, labels or status text."),
     FIELD_LENGTH("older", job_filter, ended_before_at, .null = true, .max = INT64_MAX,
                  .check = check_older, .help = "Ended longer ago than this."),
     FIELD_CUSTOM("since", read_since, .null = true, .schema = "Text",

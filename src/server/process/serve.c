@@ -73,9 +73,8 @@ static void log_trouble(void *ctx, const struct err *err)
 static void log_adopted(void *ctx, const char *servers, int64_t claims)
 {
     (void)ctx;
-    log_warn("taken over from %s, which is gone: its leases (%lld claim%s) are judged  "
-             "here, after a full period",
-             servers, (long long)claims, claims == 1 ? "" : "s");
+    log_warn("taken over from %s, which is gone: %lld claim%s; their leases start again", servers,
+             (long long)claims, claims == 1 ? "" : "s");
 }
 
 /* Relative paths would be wrong for readers elsewhere. */
