@@ -475,29 +475,30 @@ static void a_log_that_sqlite_makes_shorter_is_not_cut_off(void **state)
 static bool refuse_module, refuse_function;
 
 /* In place of SQLite's, which it uses for its own as well. */
-int sqlite3_create_module_v2(sqlite3 *db, const char *name, const sqlite3_module *module, void *aux,
-                             void (*drop)(void *))
+int sqlite3_create_module_v2(sqlite3 *db, const char *zName, const sqlite3_module *p,
+                             void *pClientData, void (*xDestroy)(void *))
 {
     int (*real)(sqlite3 *, const char *, const sqlite3_module *, void *,
                 void (*)(void *)) = dlsym(RTLD_NEXT, "sqlite3_create_module_v2");
 
-    return refuse_module && strcmp(name, "rows") == 0 ? SQLITE_NOMEM
-                                                      : real(db, name, module, aux, drop);
+    return refuse_module && strcmp(zName, "rows") == 0 ? SQLITE_NOMEM
+                                                       : real(db, zName, p, pClientData, xDestroy);
 }
 
 typedef void function_fn(sqlite3_context *ctx, int n, sqlite3_value **args);
 
-int sqlite3_create_function_v2(sqlite3 *db, const char *name, int n, int flags, void *aux,
-                               function_fn *run, function_fn *step, void (*last)(sqlite3_context *),
-                               void (*drop)(void *))
+/* NOLINTNEXTLINE(readability-function-size): it has SQLite's parameters */
+int sqlite3_create_function_v2(sqlite3 *db, const char *zFunctionName, int nArg, int eTextRep,
+                               void *pApp, function_fn *xFunc, function_fn *xStep,
+                               void (*xFinal)(sqlite3_context *), void (*xDestroy)(void *))
 {
     int (*real)(sqlite3 *, const char *, int, int, void *, function_fn *, function_fn *,
                 void (*)(sqlite3_context *),
                 void (*)(void *)) = dlsym(RTLD_NEXT, "sqlite3_create_function_v2");
 
-    return refuse_function && strcmp(name, "strpos") == 0
+    return refuse_function && strcmp(zFunctionName, "strpos") == 0
                ? SQLITE_NOMEM
-               : real(db, name, n, flags, aux, run, step, last, drop);
+               : real(db, zFunctionName, nArg, eTextRep, pApp, xFunc, xStep, xFinal, xDestroy);
 }
 
 static void a_store_without_its_functions_does_not_open(void **state)

@@ -17,14 +17,14 @@ static const struct submit_source admin = {.leases = &lease_key};
 
 static struct arena arena;
 
-static int setup(void **state)
+static inline int setup(void **state)
 {
     (void)state;
     arena = ARENA_INIT;
     return 0;
 }
 
-static int teardown(void **state)
+static inline int teardown(void **state)
 {
     (void)state;
     arena_deinit(&arena);

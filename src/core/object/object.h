@@ -103,8 +103,10 @@ enum { OBJECT_FIELDS_MAX = 32 };
     {                                                                    \
         .name = (key), .size = sizeof(key) - 1, .type = (t), __VA_ARGS__ \
     }
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type */
 #define FIELD_OFFSET(c_type, s, m) \
-    .offset = _Generic(((struct s *)0)->m, c_type : offsetof(struct s, m))
+    .offset = _Generic(((struct s){}).m, c_type : offsetof(struct s, m))
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define FIELD_TEXT(key, s, m, ...) \
     FIELD_ROW(key, FIELD_T_TEXT, FIELD_OFFSET(struct slice, s, m), __VA_ARGS__)
 #define FIELD_INT(key, s, m, ...) FIELD_ROW(key, FIELD_T_INT, FIELD_OFFSET(int, s, m), __VA_ARGS__)
@@ -131,7 +133,7 @@ enum { OBJECT_FIELDS_MAX = 32 };
 #define FIELD_CUSTOM(key, reader, ...) FIELD_ROW(key, FIELD_T_CUSTOM, .read = (reader), __VA_ARGS__)
 #define FIELD_MEMBERS(key, table, ...) FIELD_ROW(key, FIELD_T_MEMBERS, .of = (table), __VA_ARGS__)
 #define FIELD_IGNORED(key) FIELD_ROW(key, FIELD_T_IGNORED, .null = true)
-#define FIELD_GIVEN(s, m) .given = _Generic(((struct s *)0)->m, bool : offsetof(struct s, m))
+#define FIELD_GIVEN(s, m) .given = _Generic(((struct s){}).m, bool : offsetof(struct s, m))
 #define OBJECT_FIELDS(list) .fields = (list), .n_fields = ARRAY_LEN(list)
 
 /* Where in the text an object is: `name` or `name[index]` inside of `outer`. */

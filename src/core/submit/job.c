@@ -11,8 +11,6 @@
 #include "core/submit/content_hash.h"
 #include "core/submit/routing.h"
 
-enum { COMMAND_ARGS_MAX = 4096 };
-
 struct job_values {
     struct submit_item item;
     struct slice timeout, retry, command; /* JSON, as it came: they go into `options` */
@@ -91,22 +89,9 @@ static enum err_code read_retry(struct object_read *r, const struct field *f, st
 
 static enum err_code read_command(struct object_read *r, const struct field *f, struct slice value)
 {
-    struct slice word;
-    size_t count = 0;
-
     (void)f;
     ((struct job_values *)r->to)->command = value;
-    if (check_right(r) != E_OK)
-        return r->err->code;
-    if (jtext_type_of(value) == JTEXT_STRING)
-        return value.size > 2 ? E_OK : err_set(r->err, E_INVALID, "must not be empty");
-    if (jtext_type_of(value) != JTEXT_ARRAY)
-        return object_must_be(r, "a string or an array of strings", value);
-    for (struct jtext_iter it = jtext_items(value); jtext_next_item(&it, &word); count++)
-        if (jtext_type_of(word) != JTEXT_STRING || count >= COMMAND_ARGS_MAX ||
-            (count == 0 && word.size == 2))
-            return object_must_be(r, "a string or an array of strings", word);
-    return count > 0 ? E_OK : err_set(r->err, E_INVALID, "must not be empty");
+    return check_right(r) == E_OK ? queue_def_value(r, "command", value, NULL) : r->err->code;
 }
 
 /* Where and with which variables the job's own command runs: for the administrator, as that is. */

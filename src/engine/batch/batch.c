@@ -303,18 +303,8 @@ static size_t rows_of(const struct engine *e, const struct op *op)
     case OP_DEFINE: return op->define.puts[DEFINITION_QUEUE].count;
     case OP_EMIT: return topic_cost(e, op->emit.jobs, op->emit.n_jobs).rows;
     case OP_PUBLISH: return rows_of_publish(e, &op->publish);
-    case OP_ACTION:
-    case OP_BULK:
-    case OP_QUEUE:
-    case OP_LOG:
-    case OP_WAIT:
-    case OP_NEWS:
-    case OP_SIGNAL:
-    case OP_JOIN:
-    case OP_SUBSCRIBE:
-    case OP_KIND_COUNT: break;
+    default: return 1;
     }
-    return 1;
 }
 
 void engine_run(struct engine *e, struct op *ops, struct now now)

@@ -54,7 +54,9 @@ static enum err_code load_route(struct judging *g, const struct after_target *t,
     if (t->place > 0) {
         const struct routing *routing = g->items[t->place - 1].routing;
 
-        g->routing = routing == NULL ? (struct routing){0} : *routing;
+        g->routing = (struct routing){0};
+        if (routing != NULL)
+            g->routing = *routing;
     } else {
         if (store_job_load(g->e->store, t->id, LOAD_PAYLOAD, &g->arena, &j, &found, err) != E_OK ||
             step_ends_load(g->e, t->id, &g->steps, err) != E_OK)

@@ -21,14 +21,14 @@ enum {
 /* "INSTANCE INSTANCE … PLACE\n"; anything else has no previous instances. */
 static void read_previous(struct instance *i, const char *path, const char *place)
 {
-    char text[FILE_SIZE];
+    char text[FILE_SIZE] = "";
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
     const char *at = text;
 
-    if (fd >= 0)
+    if (fd >= 0) {
+        (void)!read(fd, text, sizeof(text) - 1); /* nothing is read: there were none */
         close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    }
     while (strspn(at, "0123456789abcdef") == LENGTH && at[LENGTH] == ' ') {
         if (i->n_previous < INSTANCE_PREVIOUS_MAX)
             memcpy(i->previous[i->n_previous++], at, LENGTH);

@@ -92,12 +92,13 @@ static void a_bad_job_is_refused_with_its_field_and_reason(void **state)
 }
 
 static const struct bad bad_commands[] = {
-    {"{\"queue\":\"q\",\"command\":[]}", E_INVALID, "command: must not be empty"},
-    {"{\"queue\":\"q\",\"command\":\"\"}", E_INVALID, "command: must not be empty"},
-    {"{\"queue\":\"q\",\"command\":[1]}", E_INVALID, "a string or an array of strings, not 1"},
-    {"{\"queue\":\"q\",\"command\":[\"\"]}", E_INVALID, "command: must be"},
+    {"{\"queue\":\"q\",\"command\":[]}", E_INVALID, "command: must name a program"},
+    {"{\"queue\":\"q\",\"command\":\"  \"}", E_INVALID, "command: must not be empty"},
+    {"{\"queue\":\"q\",\"command\":[1]}", E_INVALID, "command: its parts must be texts, not 1"},
+    {"{\"queue\":\"q\",\"command\":[\"\"]}", E_INVALID,
+     "command: must begin with the name of a program"},
     {"{\"queue\":\"q\",\"command\":{}}", E_INVALID,
-     "command: must be a string or an array of strings, not an object"},
+     "command: must be a text or a list of texts, not an object"},
 };
 
 static void a_bad_command_is_refused_even_to_the_administrator(void **state)
