@@ -18,8 +18,6 @@
 
 enum { DUE_ROWS = 500, EXPIRE_JOBS = 1000 };
 
-#define DUE_PAUSE_US (20 * US_PER_MS)
-
 bool sweep_is_due(const struct engine *e)
 {
     const struct live_claim *first = claims_first(&e->claims);
@@ -201,9 +199,9 @@ static enum err_code wake_due(struct engine *e, struct err *err)
             return skip_damaged_job(e, ids[i], err);
     if (store_due_next(e->store, &e->sweep.due_at, err) != E_OK)
         return err->code;
-    if (rests && n < DUE_ROWS && e->sweep.due_at < e->now.wall_at + DUE_PAUSE_US)
+    if (rests && n < DUE_ROWS && e->sweep.due_at < e->now.wall_at + LOCKED_PAUSE_US)
         /* What is due may be locked by another server, or skipped. */
-        e->sweep.due_at = e->now.wall_at + DUE_PAUSE_US;
+        e->sweep.due_at = e->now.wall_at + LOCKED_PAUSE_US;
     return E_OK;
 }
 

@@ -113,12 +113,10 @@ enum err_code followups_follow(struct engine *e, struct err *err)
     return code;
 }
 
-#define REST_US (20 * US_PER_MS) /* as with releases */
-
 void fanouts_pause(struct engine *e)
 {
     e->followups.fanouts_busy = true;
-    e->followups.fanouts_at = e->now.steady_at + REST_US;
+    e->followups.fanouts_at = e->now.steady_at + LOCKED_PAUSE_US;
 }
 
 /* Round trips since the last look count, where they cost something. */

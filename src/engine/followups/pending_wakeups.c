@@ -19,8 +19,6 @@
 /* A job may wait for each step of another, and for that itself, in three ways. */
 enum { WAITS_ON_ONE_MAX = 3 * (ROUTE_STEPS_MAX + 1) };
 
-#define REST_US (20 * US_PER_MS) /* what another server holds is looked at again after so long */
-
 enum err_code pending_wakeup_put(struct engine *e, const struct stored_release *r, struct err *err)
 {
     e->batch.followups.wakeups_new = e->batch.followups.wakeups_new || !e->followups.has_wakeups;
@@ -184,7 +182,7 @@ enum err_code wakeups_for_end(struct engine *e, const struct followup_end *end, 
 
 void pending_wakeups_pause(struct engine *e)
 {
-    e->followups.wakeups_at = e->now.steady_at + REST_US;
+    e->followups.wakeups_at = e->now.steady_at + LOCKED_PAUSE_US;
 }
 
 /* Those that this batch has looked at are not looked at again. */

@@ -1,9 +1,9 @@
 /*
- * Actions over a filter: one durable row, worked off in chunks.
+ * Bulk actions: an action on all jobs that match a filter, kept as one row and done in chunks.
  *
- * A chunk looks at a stretch of ids, actions on those that match and moves the row's cursor, all in
- * one transaction: after a crash it goes on where it was.  Jobs made after the request are not
- * meant.
+ * A chunk reads a range of ids, applies the action to the jobs that match and moves the row's
+ * cursor, all in one transaction: after a crash the action continues at the cursor.  Jobs created
+ * after the request are left out.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/bulk.h"
@@ -26,10 +26,8 @@
 
 enum { CHUNK_ROWS = 500 };
 
-#define REST_US \
-    (20 * US_PER_MS) /* an end that another server follows is looked at again after so long */
-
-/* A piece of work walks the living first, then the ended, as far as its action concerns them. */
+/* A bulk action walks live jobs first, then ended ones; it skips a phase that its action cannot
+ * change. */
 enum bulk_phase { BULK_LIVE, BULK_ENDED };
 
 #define WAITING (1u << JOB_HELD | 1u << JOB_SCHEDULED | 1u << JOB_READY)
@@ -37,7 +35,7 @@ enum bulk_phase { BULK_LIVE, BULK_ENDED };
 
 static const struct {
     const char *name;
-    unsigned states; /* in which it can change a job */
+    unsigned states; /* of the jobs that the action can change */
     bool live, ended;
 } actions[ACTION_COUNT] = {
     [ACTION_CANCEL] = {"cancel", WAITING | 1u << JOB_RUNNING, true, false},
@@ -141,7 +139,7 @@ enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret
 
     filter_to_json(&bulk->filter, bulk->queue, &args);
     if (bulk->alone) {
-        args.size--; /* its end comes once more */
+        args.size--; /* drops the closing brace, which is added again below */
         jtext_put_bool(&args, "alone", true);
         buf_add_char(&args, '}');
     }
@@ -198,16 +196,18 @@ static void take_row(void *ctx, const struct job *j)
         VEC_PUSH(&s->matches, j->id.v);
 }
 
-/* *ret_wait: where its end leads is still to be followed, and it must stay as it is until then. */
+/* *ret_wait: the jobs that follow its end are still being created; until then the job must not
+ * change. */
 static enum err_code apply_to(struct engine *e, struct bulk_work *w, const struct stretch *s,
                               int64_t id, bool *ret_wait, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
-    struct job_action action = {.kind = (enum job_action_kind)w->row.kind,
-                                .id = id,
-                                .queue = w->queue,
-                                .alone = w->alone,
-                                .may_command = true}; /* such actions are for the administrator */
+    struct job_action action = {
+        .kind = (enum job_action_kind)w->row.kind,
+        .id = id,
+        .queue = w->queue,
+        .alone = w->alone,
+        .may_command = true}; /* only the administrator starts bulk actions */
     struct job_action_result result;
     bool found = false;
     struct job j;
@@ -215,15 +215,13 @@ static enum err_code apply_to(struct engine *e, struct bulk_work *w, const struc
     if (lock_job(e, id, err) != E_OK ||
         store_job_load(e->store, id, LOAD_PAYLOAD, &arena, &j, &found, err) != E_OK)
         return err->code;
-    if (!found ||
-        !filter_matches(&w->filter, s->queue, &j)) /* another server may have been faster */
+    if (!found || !filter_matches(&w->filter, s->queue, &j)) /* another server has changed it */
         return E_OK;
     if ((action.kind == ACTION_DELETE || action.kind == ACTION_RETRY) &&
         follow_is_left(e, id, ret_wait, err) != E_OK)
         return err->code;
-    if (*ret_wait && e->followups.has_skipped_fanouts &&
-        !e->followups.has_fanouts) { /* it is passed over: in vain */
-        *ret_wait = false;
+    if (*ret_wait && e->followups.has_skipped_fanouts && !e->followups.has_fanouts) {
+        *ret_wait = false; /* what is left is damaged and stays: waiting would never end */
         w->row.refused++;
         return E_OK;
     }
@@ -246,10 +244,10 @@ static enum err_code apply_to_all(struct engine *e, struct bulk_work *w, struct 
 
         if (!job_is_skipped(e, id) && apply_to(e, w, s, id, &wait, err) != E_OK)
             return skip_damaged_job(e, id, err);
-        if (wait) { /* the next chunk begins with it */
+        if (wait) { /* the next chunk begins with this job */
             s->rows = CHUNK_ROWS;
             s->last_id = id - 1;
-            e->bulk.bulk_at = e->now.steady_at + REST_US;
+            e->bulk.bulk_at = e->now.steady_at + LOCKED_PAUSE_US;
         }
     }
     return E_OK;
@@ -270,7 +268,7 @@ static enum err_code walk(struct engine *e, struct bulk_work *w, struct stretch 
     int64_t above = w->row.cursor < w->filter.first_id ? w->filter.first_id - 1 : w->row.cursor;
 
     if (store_list_up(e->store, &walk, above, w->row.last, err) != E_OK &&
-        !err->bad_row) /* what cannot be read is not among the matches */
+        !err->bad_row) /* a row that cannot be read does not match */
         return err->code;
     *err = ERR_INIT;
     return apply_to_all(e, w, s, err);
@@ -292,7 +290,7 @@ static void advance(struct engine *e, struct bulk_work *w, const struct stretch 
     news_add_ended(e, w->row.id);
 }
 
-/* It removes whatever waits in a queue. */
+/* Whether the action deletes all ready jobs of its queue. */
 static bool empties(const struct bulk_work *w)
 {
     const struct job_filter *f = &w->filter;
@@ -320,7 +318,7 @@ bool bulk_is_due(const struct engine *e)
     return bulk_due_at(e) <= e->now.steady_at;
 }
 
-/* On a shared store any server may be at a piece: what memory holds of it is old. */
+/* On a shared store any server may have done the last chunk: memory may be out of date. */
 static enum err_code load_next(struct engine *e, struct err *err)
 {
     bulk_free(e);
@@ -330,7 +328,6 @@ static enum err_code load_next(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* One chunk of the oldest piece of work. */
 enum err_code bulk_step(struct engine *e, struct err *err)
 {
     if (must_ask_store(e) && load_next(e, err) != E_OK)

@@ -1,5 +1,5 @@
 /*
- * Bulk actions: one durable row, worked off in chunks.
+ * Bulk actions: an action on all jobs that match a filter, kept as one row and done in chunks.
  *
  * Engine thread only; functions that take an `err` run within the batch's transaction.
  */
@@ -30,8 +30,8 @@ struct bulk_work {
 struct bulk_list {
     struct bulk_work **items; /* the oldest first */
     size_t count, capacity;
-    bool has_work;   /* shared stores: the store may have some that memory does not */
-    int64_t bulk_at; /* steady: it continues no earlier */
+    bool has_work;   /* shared stores: the store may have actions that memory does not */
+    int64_t bulk_at; /* steady: the next chunk is done no earlier */
 };
 
 MUST_CHECK enum err_code bulk_load(struct engine *e, struct err *err);
@@ -39,14 +39,14 @@ void bulk_free(struct engine *e);
 
 MUST_CHECK enum err_code bulk_run(struct engine *e, struct op *op, struct err *err);
 
-/* Writes the row of a new one. */
+/* Writes the row of a new bulk action. */
 MUST_CHECK enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret_id,
                                     struct err *err);
 
-/* One chunk of the oldest. */
+/* Does one chunk of the oldest bulk action. */
 MUST_CHECK enum err_code bulk_step(struct engine *e, struct err *err);
 
-/* Steady; TIME_NEVER: there is none. */
+/* When the next chunk is due (steady); TIME_NEVER: there is no bulk action. */
 int64_t bulk_due_at(const struct engine *e);
 bool bulk_is_due(const struct engine *e);
 
@@ -57,5 +57,5 @@ const char *bulk_action_name(int kind);
 /* Whether the action can change a job in that state. */
 bool bulk_action_means(enum job_action_kind kind, enum job_state state);
 
-/* False when the action does not work over a filter. */
+/* False when the name is not a bulk action. */
 bool bulk_action_parse(struct slice name, enum job_action_kind *ret_kind);

@@ -1,9 +1,3 @@
-/*
- * Cancels of running jobs: a worker is told when it asks for work, or touches the job.
- *
- * Nothing of it is a promise: the job itself knows that it is to stop, and every touch says so
- * again.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/cancels.h"
 
@@ -53,9 +47,9 @@ bool cancels_worker_waits(const struct engine *e, int64_t worker)
 static void keep(struct engine *e, const struct cancel_note *asked)
 {
     if (asked->worker == 0)
-        return; /* it has no name to be known by: a touch tells it */
+        return; /* the worker has no name: a touch reports the cancel */
     if (must_ask_store(e) && !cancels_worker_waits(e, asked->worker))
-        return; /* it may never come here: a touch tells it, or the server it waits at */
+        return; /* the worker may never ask here: a touch reports it, or another server */
     struct cancel_note *copy = mem_alloc(sizeof(*copy));
 
     *copy = *asked;

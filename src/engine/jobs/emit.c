@@ -1,7 +1,7 @@
 /*
- * Emit: a running job makes jobs, and says how far it has come.
+ * Emit: a running job creates jobs, and saves how far it has got.
  *
- * Requests of an attempt are numbered from 1 on; one that was taken is answered again as it was.
+ * The requests of an attempt are numbered from 1; a repeated one gets the same reply again.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/emit.h"
@@ -20,7 +20,7 @@
 
 /* ---- may it emit? ---- */
 
-/* Refuses what does not come from the worker that runs the job. */
+/* Refuses a request that does not come from the worker that runs the job. */
 static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j, struct err *err)
 {
     const struct emit *x = &op->emit;
@@ -42,7 +42,7 @@ static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j,
     return E_OK;
 }
 
-/* On a shared store the job itself tells that its end is not a plain one. */
+/* On a shared store another server may end the job: its row must say that it has emitted. */
 static enum err_code mark_emitted(struct engine *e, const struct job *was, struct err *err)
 {
     struct job now = *was;
@@ -58,8 +58,8 @@ static enum err_code mark_emitted(struct engine *e, const struct job *was, struc
     return E_OK;
 }
 
-/* Are they to be staged?  Visible ones are, when an attempt that fails would begin again before
- * them. */
+/* Whether the jobs are staged.  Visible ones are when the job has a saved cursor: the next attempt
+ * would restart there and create them again. */
 static enum err_code judge_staging(struct engine *e, const struct emit *x, bool *ret_staged,
                                    struct err *err)
 {
@@ -74,7 +74,7 @@ static enum err_code judge_staging(struct engine *e, const struct emit *x, bool 
     return E_OK;
 }
 
-/* One that is refused refuses all. */
+/* If one job is refused, all are. */
 static enum err_code judge_jobs(struct engine *e, struct op *op, const struct emit *x,
                                 enum submit_keys keys, struct plan *plans, size_t *ret_bad,
                                 struct err *err)
@@ -100,10 +100,10 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, const struct em
     return E_OK;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
-/* Staged jobs are written at once, not with the batch's others: the end of the attempt may be in
- * it. */
+/* Staged jobs are written at once, not with the batch's other new jobs: the batch may also end the
+ * attempt, which needs them in the store. */
 static enum err_code make_staged(struct engine *e, const struct emit *x, struct plan *plans,
                                  struct err *err)
 {
@@ -129,7 +129,7 @@ static bool any_key(const struct emit *x)
     return false;
 }
 
-/* The row by which the request is known again, and its jobs are found. */
+/* Adds the row that answers a repeated request and lists its jobs. */
 static enum err_code add_row(struct engine *e, const struct emit *x, int64_t row_id, bool staged,
                              const struct plan *plans, struct err *err)
 {
@@ -195,8 +195,8 @@ static enum err_code note_emit(struct engine *e, const struct emit *x, bool stag
 
 /* ---- the request ---- */
 
-/* The request as it is meant: what is published is a job for each that is subscribed.  The reply
- * begins with one id for each of its jobs. */
+/* `x` is the request with each publication replaced by one job for each subscriber.  The reply has
+ * one id for each of its jobs. */
 static enum err_code take_all(struct engine *e, struct op *op, const struct emit *x,
                               const struct job *j, size_t *ret_bad, struct err *err)
 {
@@ -247,7 +247,7 @@ static enum err_code take(struct engine *e, struct op *op, const struct job *j, 
     return E_OK;
 }
 
-/* It was taken already: the same answer. */
+/* The request was taken already: replies with the same ids. */
 static enum err_code repeat(struct engine *e, struct op *op, const struct emitter *m,
                             struct err *err)
 {
@@ -256,7 +256,7 @@ static enum err_code repeat(struct engine *e, struct op *op, const struct emitte
     if (store_emit_find(e->store, &m->row, op->emit.seq, &e->batch.arena, &row, err) != E_OK)
         return err->code;
     if (row.id == 0)
-        return store_job_damaged(e->store, op->emit.id, "what it emitted is gone", err);
+        return store_job_damaged(e->store, op->emit.id, "the row of its emit is missing", err);
     buf_add_str(&op->reply, "{\"ids\":[");
     for (size_t i = 0; i < row.n_jobs; i++)
         submit_add_id(&op->reply, row.jobs[i]);
@@ -343,8 +343,8 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
     }
     if (submit_take_keys(e, list.items, list.n, plans, err) != E_OK)
         return err->code;
-    /* As with those that were staged, a key that is known is no fault, whatever its content: who
-     * waits for what would have been made waits for the job that has the key. */
+    /* As for staged jobs, a known key is no error, whatever its content: jobs that would wait for
+     * the new job wait for the one that has the key. */
     for (size_t i = 0; i < list.n; i++)
         if (list.items[i].key.size > 0) {
             submit_judge_key(e, &list.items[i], &plans[i]);
@@ -366,7 +366,8 @@ enum err_code emit_make_finish(struct engine *e, const struct finish_item *item,
     size_t bad;
 
     if (!topic_expand(e, item->emit, item->n_emit, &list, &bad, &ignored)) /* as it was judged */
-        return err_set(err, E_INTERNAL, "what a finish emits was judged otherwise: %s",
+        return err_set(err, E_INTERNAL,
+                       "the emits of a finish are refused now, after they were accepted: %s",
                        ignored.msg);
     for (size_t i = 0; i < list.n; i++)
         if (!plans[i].known && submit_create(e, &list.items[i], &plans[i], err) != E_OK)

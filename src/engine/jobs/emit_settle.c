@@ -1,9 +1,9 @@
 /*
- * What becomes of staged jobs: released, or dropped as if they had never been.
+ * Settles staged jobs: releases them, or drops them without a trace.
  *
- * Both go by the rows of `emits`, each a set of at most OP_EMIT_MAX jobs.  While its attempt runs a
- * row is kept, so that its request can be repeated; afterwards rows leave as they are settled: what
- * is left in the table is what is left to do, and a crash changes nothing about it.
+ * Works on rows of `emits`, each with at most OP_EMIT_MAX jobs.  A row stays while its attempt
+ * runs, so that its request can be repeated; afterwards it is removed when it is settled.  The rows
+ * that are left are the work that is left, also after a crash.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 
-/* Rows of the store that one commit settles: whole attempts up to so many, and half as many of the
- * oldest. */
+/* One commit settles whole attempts, the smallest first, up to SETTLE_ROWS rows in all, and then up
+ * to half of SETTLE_ROWS of the oldest. */
 enum { SETTLE_ROWS = 1000, UNSETTLED_MAX = 100 };
 
 /* ---- memory ---- */
@@ -57,7 +57,7 @@ static void take_emitter(void *ctx, const struct stored_emitter *row)
     m->fresh = false;
 }
 
-/* On a shared store they are read when they are needed. */
+/* On a shared store emitters are read when they are needed. */
 enum err_code emitters_load(struct engine *e, struct err *err)
 {
     e->emitters.is_unsettled = must_ask_store(e);
@@ -87,14 +87,14 @@ static void take_unsettled(void *ctx, const struct stored_emitter *row)
     take_emitter(e, row);
 }
 
-/* Those that no other server is at. */
+/* Loads emitters that no other server has locked. */
 static enum err_code load_unsettled(struct engine *e, struct err *err)
 {
     if (!e->emitters.is_unsettled || sweep_rests(e))
         return E_OK;
     if (store_emitters_unsettled(e->store, UNSETTLED_MAX, take_unsettled, e, err) != E_OK)
         return err->code;
-    e->emitters.is_unsettled = false; /* what stays listed is looked at again */
+    e->emitters.is_unsettled = false; /* shared_clear sets it again while some stay listed */
     return E_OK;
 }
 
@@ -120,7 +120,6 @@ bool emit_owns(const struct engine *e, int64_t job)
 
 /* ---- one request's jobs ---- */
 
-/* They are removed with what they carry; nothing else of them is anywhere. */
 static void note_dropped(struct engine *e, const struct job *j)
 {
     struct queue *q = queue_by_id(e, j->queue);
@@ -144,8 +143,7 @@ static void note_released(struct engine *e, const struct job *was)
     e->batch.tally.submitted++;
 }
 
-/* Keys are judged now, those of the set together: the job that had one first is the one that
- * counts. */
+/* A staged job gets its key when it is released: another job may have taken it meanwhile. */
 static enum err_code take_keys(struct engine *e, const struct stored_emit *row,
                                const struct job *jobs, struct err *err)
 {
@@ -153,14 +151,15 @@ static enum err_code take_keys(struct engine *e, const struct stored_emit *row,
         return err->code;
     for (size_t i = 0; i < row->n_jobs; i++) {
         if (jobs[i].key.size > 0 && row->contents == NULL)
-            return store_job_damaged(e->store, jobs[i].id.v, "its content is not known", err);
+            return store_job_damaged(e->store, jobs[i].id.v, "the hash of its content is missing",
+                                     err);
         if (jobs[i].key.size > 0)
             keys_want(e, jobs[i].key, jobs[i].id.v, row->contents[i]);
     }
     return keys_take(e, err);
 }
 
-/* Whether the key is the job's. */
+/* Whether the job got its key. */
 static bool has_its_key(struct engine *e, const struct job *j, uint64_t content)
 {
     if (keys_get(e, j->key)->who.job != j->id.v)
@@ -169,7 +168,7 @@ static bool has_its_key(struct engine *e, const struct job *j, uint64_t content)
     return true;
 }
 
-/* What it is to wait for is judged now: it may have come to pass, or be out of reach. */
+/* Judges the job's conditions at its release: they may be already met, or impossible. */
 static enum err_code judge_after(struct engine *e, struct job *j, struct after_never *ret_never,
                                  struct err *err)
 {
@@ -198,11 +197,11 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct after_n
     return E_OK;
 }
 
-/* A set of staged jobs, parted into those that go on and those that do not. */
+/* Staged jobs of one row, split into those to release and those to drop. */
 struct parted {
     int64_t *released, *dropped;
     size_t n_released, n_dropped;
-    struct after_never *never; /* by place: whether it can never run */
+    struct after_never *never; /* by place in the row: whether the job can never run */
 };
 
 static enum err_code part(struct engine *e, const struct stored_emit *row, struct job *jobs,
@@ -228,7 +227,7 @@ static enum err_code part(struct engine *e, const struct stored_emit *row, struc
     return E_OK;
 }
 
-/* Those that wait for what cannot come any more. */
+/* Cancels released jobs with an impossible condition. */
 static enum err_code cancel_never(struct engine *e, const struct stored_emit *row,
                                   const struct parted *p, struct err *err)
 {
@@ -261,7 +260,7 @@ static enum err_code let_go(struct engine *e, const struct stored_emit *row, enu
     if (store_staged_load(e->store, row, arena, &jobs, &n, err) != E_OK)
         return err->code;
     if (n != row->n_jobs)
-        return store_job_damaged(e->store, row->owner, "staged jobs of it are gone", err);
+        return store_job_damaged(e->store, row->owner, "some of its staged jobs are missing", err);
     if (part(e, row, jobs, fate, &p, err) != E_OK ||
         store_staged_release(e->store, p.released, p.n_released, e->now.wall_at, arena, err) !=
             E_OK)
@@ -278,7 +277,7 @@ static enum emit_fate fate_of(const struct emitter *m, const struct stored_emit 
     return row->visible && row->seq <= m->row.visible_upto ? EMIT_RELEASE : m->row.fate;
 }
 
-/* Settles the next request; *ret_rows is how much that was, 0 when none was left. */
+/* Settles the next request.  *ret_rows: rows touched, 0 when no request is left. */
 static enum err_code settle_next(struct engine *e, struct emitter *m, size_t *ret_rows,
                                  struct err *err)
 {
@@ -301,7 +300,7 @@ static enum err_code settle_next(struct engine *e, struct emitter *m, size_t *re
                 : store_emit_remove(e->store, row.id, err);
 }
 
-/* Nothing of it is left to do: it goes, or is as it was before the cursor. */
+/* All is settled: removes the emitter, or, while its attempt runs, forgets the cursor's release. */
 static enum err_code close_emitter(struct engine *e, struct emitter *m, struct err *err)
 {
     unlist(e, m);
@@ -315,7 +314,7 @@ static enum err_code close_emitter(struct engine *e, struct emitter *m, struct e
     return code;
 }
 
-/* Up to about so many rows; *used grows by what it was. */
+/* Settles about `room` rows; adds the number of rows touched to *used. */
 static enum err_code settle(struct engine *e, struct emitter *m, size_t room, size_t *used,
                             struct err *err)
 {
@@ -331,7 +330,7 @@ static enum err_code settle(struct engine *e, struct emitter *m, size_t room, si
 
 /* ---- what is to be settled ---- */
 
-/* At most so many. */
+/* Upper bound of the rows that settling it touches. */
 static size_t rows_of(const struct emitter *m)
 {
     return (size_t)m->row.staged + (m->row.fate == EMIT_OPEN ? 0 : (size_t)m->row.seq);
@@ -349,7 +348,7 @@ static bool is_smaller(const struct emitter *a, const struct emitter *b)
 
 typedef bool comes_first_fn(const struct emitter *a, const struct emitter *b);
 
-/* NULL when nothing is to be settled. */
+/* NULL when there is nothing to settle. */
 static struct emitter *first_by(const struct engine *e, comes_first_fn *comes_first)
 {
     struct emitter *first = NULL;
@@ -363,8 +362,8 @@ static struct emitter *first_by(const struct engine *e, comes_first_fn *comes_fi
     return first;
 }
 
-/* Small ones are done with the commit that decided about them, whatever large ones are under
- * way. */
+/* Small attempts come first: they are settled by the commit that ends them, even while large ones
+ * take many commits. */
 enum err_code emit_settle(struct engine *e, struct err *err)
 {
     size_t room = e->config.settle_rows == 0 ? SETTLE_ROWS : e->config.settle_rows;
@@ -406,7 +405,7 @@ enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool d
 
     if (emitter_find(e, was, &m, err) != E_OK)
         return err->code;
-    /* Whoever has saved a cursor has emitted in this attempt, or ended one before. */
+    /* Only a job that has emitted in this attempt, or ended an earlier one, can have a cursor. */
     if (done && (m != NULL || was->outcome != JOB_OUT_NONE) &&
         store_cursor_remove(e->store, was->id.v, err) != E_OK)
         return err->code;

@@ -28,7 +28,7 @@ enum store_walk_reads filter_reads(const struct job_filter *f)
     return f->labels.size > 0 || f->text.size > 0 ? WALK_LABELS : WALK_KEY;
 }
 
-/* Every label asked for is there with that value. */
+/* Whether each wanted label exists with that value. */
 static bool labels_match(struct slice wanted, struct slice labels)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -51,7 +51,7 @@ static bool occurs(struct slice needle, struct slice in)
     return in.size >= needle.size && memmem(in.data, in.size, needle.data, needle.size) != NULL;
 }
 
-/* In the words of the job's own command with a space between them, as people type it. */
+/* Searches the words of the job's own command, joined with spaces as people type it. */
 static bool occurs_in_command(struct slice text, struct slice options)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;

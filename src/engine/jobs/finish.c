@@ -1,8 +1,8 @@
 /*
- * Finish: a worker says how an attempt ended.
+ * Finish: a worker reports how an attempt ended.
  *
- * The token alone decides.  The same finish again is answered ok, so that it can be repeated after
- * a lost reply; any other one under an old token is stale.
+ * The token alone decides.  A repeated finish with the same outcome is answered ok, as the first
+ * reply may have been lost; any other finish under an old token is stale.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/finish.h"
@@ -22,7 +22,7 @@
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 
-/* The queue's policy, with the job's own laid over it. */
+/* The queue's retry policy, overridden by the job's own. */
 static enum err_code policy_of(struct engine *e, const struct queue *q, const struct job *j,
                                struct retry_policy *ret_policy, struct err *err)
 {
@@ -33,7 +33,7 @@ static enum err_code policy_of(struct engine *e, const struct queue *q, const st
     *ret_policy = q->def.retry;
     if (store_job_options(e->store, j->id.v, &e->batch.arena, &options, err) != E_OK)
         return err->code;
-    /* It was checked when the job was made: what cannot be read now leaves the queue's in force. */
+    /* It was checked at the submit: if it cannot be parsed now, the queue's policy counts. */
     if (options.size > 0 && jtext_find(options, "retry", &own) &&
         retry_policy_parse(own, &q->def.retry, ret_policy, &ignored) != E_OK)
         *ret_policy = q->def.retry;
@@ -60,8 +60,8 @@ static const char *word_for(enum job_event event, enum job_outcome outcome)
     return "moved";
 }
 
-/* A job that goes on is written with the attempt in its record; of one that has ended the last
- * entry is the row itself, unless it has more to say than fits there. */
+/* Adds the attempt to the job's record.  The last attempt of an ended job is in its row instead,
+ * unless it has more data than fits there. */
 static enum err_code write_end(struct engine *e, const struct job *was, struct job *now,
                                const struct attempt_gain *gain, struct err *err)
 {
@@ -83,8 +83,8 @@ static enum err_code write_end(struct engine *e, const struct job *was, struct j
     return E_OK;
 }
 
-/* A cursor is for attempts of its own step: it stays with a job that has failed there and may be
- * run again. */
+/* A cursor belongs to one step.  It is kept when the job fails in that step, which may be run
+ * again. */
 static enum err_code forget_cursor(struct engine *e, const struct job *was, const struct job *now,
                                    struct err *err)
 {
@@ -93,7 +93,7 @@ static enum err_code forget_cursor(struct engine *e, const struct job *was, cons
     return stays ? E_OK : store_cursor_remove(e->store, was->id.v, err);
 }
 
-/* What the end of an attempt adds to the totals: a step that is followed by another one ends no
+/* Adds the end of an attempt to the totals.  A step that another one follows does not end the
  * job. */
 static void tally_end(struct engine *e, const struct job *now, enum job_event event,
                       enum job_outcome outcome)
@@ -106,7 +106,7 @@ static void tally_end(struct engine *e, const struct job *now, enum job_event ev
     e->batch.tally.retried += event == JOB_EV_DEFER && outcome == JOB_OUT_FAILED;
 }
 
-/* A step that was done before it could be cancelled is the last one that is run. */
+/* The step ended before the cancel reached it: cancels the job before its next step. */
 static enum err_code cancel_rest(struct engine *e, const struct job *was, const struct job *now,
                                  struct err *err)
 {
@@ -126,7 +126,7 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
     if (end->outcome == JOB_OUT_FAILED && policy_of(e, q, was, &policy, err) != E_OK)
         return err->code;
     enum job_event event = attempt_apply(&now, end, &policy, &e->rng);
-    bool failed = now.failures > was->failures; /* `later` by an exit rule and a cancel are none */
+    bool failed = now.failures > was->failures; /* no failure: a cancel, `later` by an exit rule */
     bool step_ends = was->step > 0 && (event == JOB_EV_DONE || event == JOB_EV_FAIL);
 
     now.emitted = false;
@@ -145,14 +145,14 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
     if ((failed || end->outcome == JOB_OUT_LOST) &&
         queue_note_attempt(e, q, &now, failed ? "failed" : "lost", err) != E_OK)
         return err->code;
-    bool counted = was->failures > 0; /* a job that fails again is still one job that fails */
+    bool counted = was->failures > 0; /* the streak counts a job once, however often it fails */
 
     if (end->outcome != JOB_OUT_DONE && (!failed || counted))
         return E_OK;
     return queue_count_streak(e, q, failed ? was->id.v : 0, err);
 }
 
-/* How the claim with that token ended, as far as it is known. */
+/* How the claim with that token ended; JOB_OUT_NONE when that is not known. */
 static enum err_code outcome_of(struct engine *e, const struct job *j, int64_t token,
                                 enum job_outcome *ret_outcome, struct err *err)
 {
@@ -165,7 +165,7 @@ static enum err_code outcome_of(struct engine *e, const struct job *j, int64_t t
     return store_progress_find(e->store, j->id.v, token, ret_outcome, err);
 }
 
-/* The job does not run under that token: a repetition, or stale. */
+/* The job does not run under that token: the finish is a repetition, or stale. */
 static enum err_code judge_late(struct engine *e, const struct finish_item *item,
                                 struct err *refused, struct err *err)
 {
@@ -211,8 +211,8 @@ static void add_result(struct op *op, const struct finish_item *item, const stru
     buf_add_char(b, '}');
 }
 
-/* What has become of the job, where that is not what was told: it is tried again, or it failed for
- * good. */
+/* Adds the job's new state to the reply, unless the outcome says it: a failed attempt may be
+ * retried. */
 static enum err_code add_state(struct engine *e, struct op *op, const struct finish_item *item,
                                struct err *err)
 {
@@ -231,7 +231,7 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
     return E_OK;
 }
 
-/* What may come only with an attempt that is done. */
+/* Whether it has what only a done attempt may bring. */
 static bool brings_more(const struct finish_item *item)
 {
     return item->n_emit > 0 || item->n_raises > 0 || item->steps.size > 0;
@@ -264,11 +264,11 @@ static struct attempt_end end_of(const struct engine *e, const struct finish_ite
     };
 }
 
-/* A route has so few steps that little of each is little in all. */
+/* A smaller `set` is not checked against the job's size: routes have few steps. */
 enum { LITTLE_SET = 1000 };
 
-/* What its steps set stays with the job: it must not become too large by that.  Later steps are run
- * with it. */
+/* What steps set is stored with the job, as later steps get it: refuses what makes the job too
+ * large. */
 static enum err_code judge_set(struct engine *e, const struct op *op, const struct job *j,
                                struct slice set, struct err *refused, struct err *err)
 {
@@ -292,12 +292,12 @@ static enum err_code judge_set(struct engine *e, const struct op *op, const stru
         rest + route_params(whole.assigned, set, none, &e->batch.arena).size <= JOB_BYTES_MAX)
         return E_OK;
     err_set(refused, E_TOO_LARGE,
-            "set: with all that its steps have set the job would be larger than %zu MiB",
+            "set: the job would be larger than %zu MiB with all values that its steps have set",
             JOB_BYTES_MAX >> 20);
     return E_OK;
 }
 
-/* The jobs it emits, which become what its rights make of them. */
+/* Judges the emitted jobs; item->emit becomes the jobs with the limits of this one. */
 static enum err_code judge_emits(struct engine *e, const struct job *j, struct finish_item *item,
                                  struct plan **ret_plans, struct err *refused, struct err *err)
 {
@@ -312,7 +312,7 @@ static enum err_code judge_emits(struct engine *e, const struct job *j, struct f
     return emit_judge_finish(e, item, ret_plans, refused, err);
 }
 
-/* Before anything is written. */
+/* Judges emits and added steps before anything is written. */
 static enum err_code judge_more(struct engine *e, const struct job *j, struct finish_item *item,
                                 struct attempt_gain *gain, struct plan **ret_plans,
                                 struct err *refused, struct err *err)
@@ -328,7 +328,7 @@ static enum err_code judge_more(struct engine *e, const struct job *j, struct fi
     return refused->code != E_OK ? E_OK : route_judge_steps(e, j, item->steps, refused, err);
 }
 
-/* What it emits may wait for its own end, which comes first. */
+/* Whether emitted jobs have conditions: these may wait for the end of this very job. */
 static bool emits_waiters(const struct finish_item *item)
 {
     for (size_t i = 0; item->outcome == JOB_OUT_DONE && i < item->n_emit; i++)

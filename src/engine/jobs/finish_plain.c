@@ -1,8 +1,8 @@
 /*
- * Most finishes are plain: done, with nothing to tell.  All those of a batch are ended as one set.
+ * Most finishes are plain: done, without data.  All plain finishes of a batch are written at once.
  *
- * The guards of the statements judge: what does not run under its token, or has a history, is left
- * to finish.c, which finds out why.  So is what has emitted anything.
+ * The WHERE clauses of the statements decide: a job that does not run under its token, has a
+ * `history` or is awaited is left to finish.c.  So is a job that has emitted anything.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "engine/state.h"
 #include "store/jobs/jobs.h"
 
-/* Where an item of the set came from. */
+/* The request that an item of the set came from. */
 struct origin {
     int64_t id, token;
     bool *plain;
@@ -68,7 +68,7 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Sorted by id, each id once: one that is said twice is finished by the first that says it. */
+/* Sorts by id and removes ids that appear more than once: finish.c does these one by one. */
 static size_t sort_set(struct origin *origins, size_t n)
 {
     size_t kept = 0;

@@ -1,8 +1,3 @@
-/*
- * Actions of people on single jobs: cancel, retry, hold, release, clone, now, move, patch, delete.
- *
- * Each is safe to repeat: what already is as asked is answered as done.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/job_action.h"
 
@@ -70,7 +65,7 @@ static enum err_code cancel(struct engine *e, const struct job_action *action, c
     if (j->state == JOB_CANCELLED)
         return E_OK;
     if (job_state_ended(j->state))
-        return refuse(ret, j, "what has ended cannot be cancelled");
+        return refuse(ret, j, "an ended job cannot be cancelled");
     if (engine_write(e, err) != E_OK)
         return err->code;
     if (j->state == JOB_RUNNING) {
@@ -89,7 +84,7 @@ static enum err_code cancel(struct engine *e, const struct job_action *action, c
     return job_end_unrun(e, j, JOB_EV_CANCEL, JOB_CAUSE_CANCELLED, slice_make(NULL, 0), err);
 }
 
-/* Whether the queue takes the job with these params: as for one that is submitted. */
+/* Whether the queue would accept a submit with these params. */
 static bool takes(const struct queue *q, const struct job *j, struct slice params,
                   struct job_action_result *ret)
 {
@@ -108,7 +103,7 @@ static bool fits(const struct job *j, struct slice params, struct slice labels,
     return size <= JOB_BYTES_MAX;
 }
 
-/* The job's params with those of the action laid over them; false when that is too much. */
+/* Merges the action's params into the job's; false when the job would be too large. */
 static bool merge_params(struct engine *e, const struct job_action *action, const struct job *j,
                          struct slice *ret_params, struct job_action_result *ret)
 {
@@ -124,7 +119,7 @@ static bool merge_params(struct engine *e, const struct job_action *action, cons
     return true;
 }
 
-/* The attempt that stands in the row goes into the record: the row is about to begin another. */
+/* Copies the last attempt from the job's row to its record: a new attempt will overwrite it. */
 static enum err_code keep_last_entry(struct engine *e, const struct job *j, struct err *err)
 {
     struct progress_entry entry = job_last_entry(j);
@@ -139,7 +134,7 @@ static enum err_code keep_last_entry(struct engine *e, const struct job *j, stru
                : store_progress_add(e->store, j->id.v, &entry, err);
 }
 
-/* How it begins again: of what happened before, only how the last claim ended stays known, as its
+/* The row of the job that is run again.  It keeps the token and outcome of the last claim, as its
  * finish may still be repeated. */
 static struct job begun_again(const struct job *j)
 {
@@ -173,8 +168,7 @@ static enum err_code revive(struct engine *e, const struct job_action *action, c
     return E_OK;
 }
 
-/* How an ended job is run again; refused where that cannot be.  `again` is filled for one that has
- * a route. */
+/* Judges how an ended job is run again, or refuses it.  Fills `again` if the job has a route. */
 static enum err_code judge_retry(struct engine *e, const struct job_action *action,
                                  const struct job *j, struct slice *params,
                                  struct route_again *again, struct job_action_result *ret,
@@ -188,7 +182,7 @@ static enum err_code judge_retry(struct engine *e, const struct job_action *acti
         return err->code;
     if (telling)
         err_set(&ret->refused, E_CONFLICT,
-                "its end is still being told to those it leads to: try again in a moment");
+                "the jobs that follow its end are still being created: try again in a moment");
     else if (j->step == 0 && action->from.size > 0)
         err_set(&ret->refused, E_INVALID, "from: the job has no steps");
     if (ret->refused.code != E_OK || !merge_params(e, action, j, params, ret))
@@ -217,8 +211,8 @@ enum err_code job_action_judge_retry(struct engine *e, const struct job_action *
     return E_OK;
 }
 
-/* What had been cancelled because of what it waits for waits for that again.  Where that cannot
- * come it stays cancelled, and hangs on the job that is in the way now. */
+/* A job that was cancelled because of a condition waits for that condition again.  If it is still
+ * impossible the job stays cancelled, and is revived with the job that makes it so now. */
 static enum err_code wait_again(struct engine *e, const struct job_action *action,
                                 const struct job *j, struct job *now, struct job_action_result *ret,
                                 struct err *err)
@@ -233,8 +227,7 @@ static enum err_code wait_again(struct engine *e, const struct job_action *actio
         return err->code;
     if (never.is) {
         err_set(&ret->refused, E_CONFLICT,
-                "what it waits for cannot come: %s; retry that, or this one with --alone",
-                never.why);
+                "its condition cannot be met: %s; retry that, or this one with --alone", never.why);
         return never.by == 0 ? E_OK : store_undone_put(e->store, j->id.v, never.by, err);
     }
     if (held) {
@@ -244,7 +237,7 @@ static enum err_code wait_again(struct engine *e, const struct job_action *actio
     return store_undone_remove(e->store, j->id.v, err);
 }
 
-/* As it was judged. */
+/* Runs the job again as judge_retry has decided. */
 static enum err_code begin_again(struct engine *e, const struct job_action *action,
                                  const struct job *j, struct job *now,
                                  const struct route_again *again, struct slice params,
@@ -305,7 +298,7 @@ static enum err_code release(struct engine *e, const struct job_action *action, 
 
     (void)action;
     if (job_state_ended(j->state))
-        return refuse(ret, j, "there is nothing to release");
+        return refuse(ret, j, "an ended job cannot be released");
     if (!(j->holds & JOB_HOLD_HAND))
         return E_OK;
     now.holds &= ~(unsigned)JOB_HOLD_HAND;
@@ -356,11 +349,12 @@ static enum err_code patch(struct engine *e, const struct job_action *action, co
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be changed");
     if (j->holds & JOB_HOLD_FOLLOWUPS)
-        return refuse(ret, j,
-                      "the end of its last step is still being told: try again in a moment");
+        return refuse(
+            ret, j,
+            "the jobs that follow its last step are still being created: try again in a moment");
     if (action->version.size > 0 && !slice_is(action->version, job_version(j, version))) {
         err_set(&ret->refused, E_PRECONDITION,
-                "the job has been changed meanwhile: look at it again first");
+                "the job has changed meanwhile: read it again first");
         return E_OK;
     }
     if (!fits(j, action->params.size > 0 ? action->params : j->params,
@@ -426,7 +420,8 @@ static enum err_code remove_job(struct engine *e, const struct job_action *actio
     if (follow_is_left(e, j->id.v, &left, err) != E_OK)
         return err->code;
     if (left)
-        return refuse(ret, j, "its end is still being told: try again in a moment");
+        return refuse(
+            ret, j, "the jobs that follow its end are still being created: try again in a moment");
     if (engine_write(e, err) != E_OK || after_forget(e, j, err) != E_OK ||
         store_job_remove(e->store, j, err) != E_OK)
         return err->code;
@@ -447,7 +442,7 @@ static action_fn *const actions[ACTION_COUNT] = {
     [ACTION_MOVE] = move,       [ACTION_PATCH] = patch, [ACTION_DELETE] = remove_job,
 };
 
-/* It is nobody's but its owner's until that has ended and let it go. */
+/* A staged job belongs to the job that emitted it until that job ends. */
 static enum err_code refuse_staged(struct engine *e, const struct job *j,
                                    struct job_action_result *ret, struct err *err)
 {
@@ -457,13 +452,13 @@ static enum err_code refuse_staged(struct engine *e, const struct job *j,
     if (store_emit_owner(e->store, j->id.v, &owner, err) != E_OK)
         return err->code;
     err_set(&ret->refused, E_CONFLICT,
-            "the job is staged: it belongs to job %s, which has emitted it, until that ends",
+            "the job is staged: it belongs to job %s, which emitted it, until that job ends",
             id_format(owner, text));
     return E_OK;
 }
 
-/* Params that are laid over the job's change nothing when there are none; a queue brings its user
- * and its limits. */
+/* Names what the action changes about how the job runs, or returns NULL.  Empty params that are
+ * merged change nothing; another queue has another user and other limits. */
 static const char *changes_run(struct engine *e, const struct job_action *action,
                                const struct job *j)
 {
@@ -525,7 +520,7 @@ static void add_reply(struct op *op, const struct job_action_result *r)
 
 enum err_code job_action_run(struct engine *e, struct op *op, struct err *err)
 {
-    CLEANUP(arena) struct arena arena = ARENA_INIT; /* a job may be large: it goes with its op */
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* a job may be large: freed after each op */
     struct job_action_result result;
     bool found = false;
     struct job j;

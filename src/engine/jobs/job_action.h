@@ -1,7 +1,8 @@
 /*
- * Actions of people on single jobs.
+ * Actions of people on single jobs: cancel, retry, hold, release, clone, now, move, patch, delete.
  *
- * Each is safe to repeat: a job that already is as asked is answered as done.
+ * Each but clone is safe to repeat: if the job is in the requested state already, the action is
+ * answered as done.
  * Within the batch's transaction.
  */
 /* SPDX-License-Identifier: MIT */
@@ -17,30 +18,30 @@
 
 struct engine;
 
-/* How many jobs come back with one that is run again, as far as they were counted. */
+/* How many cancelled jobs come back with a retried job. */
 struct revived {
     size_t jobs;
-    bool more;
+    bool more; /* there are more than were counted */
 };
 
 struct job_action_result {
     struct err refused; /* E_OK: done */
-    int64_t id;         /* the job it was about; the new one for CLONE */
+    int64_t id;         /* of the job; CLONE: of the new one */
     enum job_state state;
     bool cancelling;
     bool removed;
-    bool changed; /* false: it was as asked already */
+    bool changed; /* false: the job was in the requested state already */
     struct revived revived;
 };
 
 MUST_CHECK enum err_code job_action_run(struct engine *e, struct op *op, struct err *err);
 
-/* Carries out one action on a loaded job; a refusal is a result. */
+/* Applies one action to a loaded job; a refusal is in ret->refused. */
 MUST_CHECK enum err_code job_action_apply(struct engine *e, const struct job_action *action,
                                           const struct job *j, struct job_action_result *ret,
                                           struct err *err);
 
-/* Whether a loaded job can be run again, as the action says. */
+/* Judges whether the action can run a loaded job again. */
 MUST_CHECK enum err_code job_action_judge_retry(struct engine *e, const struct job_action *action,
                                                 const struct job *j, struct err *refused,
                                                 struct err *err);

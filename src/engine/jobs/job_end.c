@@ -13,8 +13,8 @@ void job_settle(struct engine *e, struct job *j)
 {
     int64_t now_at = batch_now(e).wall_at;
 
-    /* A length is kept to, whatever happened to the clock while it did not count: before a start,
-     * or while held. */
+    /* A delay never grows, even if the clock was set back before a start or while the job was
+     * held. */
     if (j->delay_us > 0 && j->due_at > now_at + j->delay_us)
         j->due_at = now_at + j->delay_us;
     enum job_event event = j->holds != 0        ? JOB_EV_HOLD

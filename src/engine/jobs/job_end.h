@@ -1,5 +1,5 @@
 /*
- * Waiting jobs: where they belong, and how they end without having run.
+ * Waiting jobs: which state they have, and how they end without having run.
  *
  * Within the batch's transaction.
  */
@@ -13,11 +13,11 @@
 
 struct engine;
 
-/* Sets the state of a waiting job: held, scheduled or ready.  Of a damaged store: JOB_NONE. */
+/* Sets the state of a waiting job: held, scheduled or ready.  JOB_NONE: the store is damaged. */
 void job_settle(struct engine *e, struct job *j);
 
-/* Ends a waiting job that will never run, with the reason: by CANCEL, or FAIL of a held one.  `was`
- * is as the store has it. */
+/* Ends a waiting job that will never run: by CANCEL, or by FAIL if it is held.  `why` becomes its
+ * text.  `was` is as the store has it. */
 MUST_CHECK enum err_code job_end_unrun(struct engine *e, const struct job *was,
                                        enum job_event event, enum job_cause cause, struct slice why,
                                        struct err *err);

@@ -112,13 +112,13 @@ enum err_code keys_take(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* Whether the store has the key as it is to stay. */
+/* Whether the key's row in the store may stay. */
 static bool is_right(const struct key_entry *k)
 {
     return !k->taken || (k->used && k->who.job == k->put.job && k->who.content == k->put.content);
 }
 
-/* A key may have been used for another job than it was taken for, which was refused. */
+/* A key may have been used for another job, when the job that it was taken for was refused. */
 enum err_code keys_return(struct engine *e, struct err *err)
 {
     size_t n = e->batch.keys.entries.count;

@@ -1,7 +1,7 @@
 /*
- * Logs: a worker adds to the log of a job it holds.
+ * Logs: a worker appends to the log of a job that it runs.
  *
- * Idempotent by offset: bytes that are there already are skipped, a gap is refused.
+ * Idempotent by offset: bytes that the log has already are skipped, a gap is refused.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/log.h"
@@ -17,7 +17,7 @@
 
 struct log_result {
     struct err refused; /* E_OK: taken; E_INVALID: a gap; E_TOO_LARGE: full */
-    int64_t size;       /* of the log; not with E_NOT_FOUND and E_STALE_LEASE */
+    int64_t size;       /* of the log; unset with E_NOT_FOUND and E_STALE_LEASE */
 };
 
 static enum err_code find_job(struct engine *e, const struct log_append *l, struct job *j,
@@ -35,7 +35,7 @@ static enum err_code find_job(struct engine *e, const struct log_append *l, stru
     return E_OK;
 }
 
-/* What of it the log, which ends at `size`, does not have. */
+/* The part of it that the log, which ends at `size`, does not have. */
 static struct log_append fresh_part(const struct log_append *l, int64_t size)
 {
     struct log_append fresh = *l;
@@ -50,9 +50,9 @@ static struct log_append fresh_part(const struct log_append *l, int64_t size)
     return fresh;
 }
 
-/* For each of its attempts as much as the queue keeps.  Earlier steps of a route may have been in
- * queues that keep more: there the worker minds how much one attempt prints, and this is only the
- * bound of all of it. */
+/* Each attempt may log what the queue keeps.  Earlier steps of a route may have run in queues that
+ * keep more, so for routes the largest counts: there the worker limits each attempt, and this
+ * limits only their sum. */
 static int64_t room_of(const struct engine *e, const struct queue *q, const struct job *j)
 {
     int64_t kept = q->def.keep_log;
@@ -130,7 +130,7 @@ static enum err_code take_with_item(struct engine *e, struct op *op, const struc
     l.token = item.token;
     if (take(e, &l, &result, err) != E_OK)
         return err->code;
-    /* That the lease is stale is told by what becomes of the item. */
+    /* A stale lease or missing job is reported by the result of the finish or touch itself. */
     if (result.refused.code != E_INVALID && result.refused.code != E_TOO_LARGE)
         return E_OK;
     op->answer_now = true;

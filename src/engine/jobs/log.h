@@ -1,5 +1,5 @@
 /*
- * Logs: a worker appends to the log of a job it holds.
+ * Logs: a worker appends to the log of a job that it runs.
  *
  * Within the batch's transaction.
  */

@@ -9,7 +9,7 @@
 #include "engine/queues/queue.h"
 #include "store/jobs/jobs.h"
 
-/* ---- who brings a command ---- */
+/* ---- who has a command ---- */
 
 static bool has_own(struct slice options)
 {
@@ -43,8 +43,7 @@ static enum err_code forbid(const struct queue *q, struct err *refused)
                    q->name, q->name);
 }
 
-/* The limits that the running job is under: its queue's, and those that came with its own
- * command. */
+/* The limits of the running job: its queue's, overridden by those of its own command. */
 static enum err_code limits_of(struct engine *e, const struct job *j, struct slice *ret_limits,
                                struct err *err)
 {
@@ -146,15 +145,15 @@ enum err_code rights_judge_steps(struct engine *e, const struct job *j, struct s
     return limits_of(e, j, ret_limits, err);
 }
 
-/* ---- borrowed commands ---- */
+/* ---- changes by clients ---- */
 
 void rights_judge_change(struct engine *e, const struct job *j, const char *what,
                          struct err *refused)
 {
     if (rights_has_command(e, j))
         err_set(refused, E_FORBIDDEN,
-                "%s: the job runs a command of its own, and what that is run with is for the "
-                "administrator: use the Unix socket in the data directory, or send the token "
+                "%s: the job has its own command, and only the administrator may change how it "
+                "runs: use the Unix socket in the data directory, or send the token "
                 "(Authorization: Bearer TOKEN)",
                 what);
 }

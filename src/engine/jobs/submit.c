@@ -1,5 +1,5 @@
 /*
- * Submit: new jobs, one, an array as a whole, or line by line.
+ * Submit: creates one job, an array as a whole, or jobs line by line.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/jobs/submit.h"
@@ -9,6 +9,7 @@
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
 #include "engine/followups/after.h"
+#include "engine/followups/after_targets.h"
 #include "engine/followups/chain.h"
 #include "engine/followups/route.h"
 #include "engine/followups/waiter.h"
@@ -24,7 +25,7 @@
 
 /* ---- keys ---- */
 
-/* What has no queue is refused whatever its key is. */
+/* An item without a queue is refused anyway: its key is not taken. */
 static bool has_key(struct engine *e, const struct submit_item *item)
 {
     return item->key.size > 0 && item->parse_err.code == E_OK && queue_find(e, item->queue) != NULL;
@@ -38,7 +39,7 @@ static bool any_key(const struct submit_item *items, size_t n)
     return false;
 }
 
-/* All get their ids, those without a key as well: jobs are in the order of their ids. */
+/* Items without a key get their ids here too, so that ids are in the order of the items. */
 enum err_code submit_prepare_keys(struct engine *e, struct err *err)
 {
     struct op **ops = e->batch.ops;
@@ -102,7 +103,7 @@ void submit_judge_key(struct engine *e, const struct submit_item *item, struct p
 
 /* ---- judging ---- */
 
-/* What the steps have set that it is handed in with. */
+/* What the steps have set that the job is submitted as having run. */
 static struct slice assigned_before(struct engine *e, const struct submit_item *item)
 {
     struct slice assigned = {0};
@@ -113,7 +114,7 @@ static struct slice assigned_before(struct engine *e, const struct submit_item *
     return assigned;
 }
 
-/* Whether its queues take it. */
+/* Whether its queues accept it. */
 static enum err_code judge_queues(struct engine *e, const struct submit_item *item, struct plan *p,
                                   struct err *err)
 {
@@ -155,7 +156,7 @@ enum err_code submit_judge(struct engine *e, const struct submit_item *item, enu
     p->queue = queue_find(e, item->queue);
     if (p->queue == NULL) {
         if (item->step > 0)
-            return route_judge(e, item, &p->refused, err); /* it says which step is to blame */
+            return route_judge(e, item, &p->refused, err); /* its error names the step */
         queue_unknown(e, item->queue, E_INVALID, &p->refused);
         return E_OK;
     }
@@ -170,17 +171,12 @@ enum err_code submit_judge(struct engine *e, const struct submit_item *item, enu
 
 /* ---- preparing: ids and conditions ---- */
 
-static bool is_made(const struct plan *p)
-{
-    return !p->known && p->refused.code == E_OK;
-}
-
 static int64_t id_for(struct engine *e, const struct plan *p)
 {
     return p->new_id != 0 ? p->new_id : engine_new_id(e);
 }
 
-/* A key that comes up again in the same array is the job that had it first. */
+/* A key that appears again in the same array means the job that had it first. */
 static void give_id(struct engine *e, struct names *keys, const struct submit_item *item,
                     struct plan *p)
 {
@@ -204,9 +200,9 @@ enum err_code submit_prepare(struct engine *e, const struct submit_item *items, 
     bool any_after = false;
 
     for (size_t i = 0; i < n; i++) {
-        if (is_made(&plans[i]) && when == SUBMIT_KEYS_NOW)
+        if (plan_is_made(&plans[i]) && when == SUBMIT_KEYS_NOW)
             give_id(e, &keys, &items[i], &plans[i]);
-        else if (is_made(&plans[i]))
+        else if (plan_is_made(&plans[i]))
             plans[i].id = id_for(e, &plans[i]);
         any_after = any_after || items[i].n_after > 0;
     }
@@ -215,12 +211,12 @@ enum err_code submit_prepare(struct engine *e, const struct submit_item *items, 
     if (after_judge(e, items, n, plans, &after, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++)
-        if (items[i].n_after > 0 && is_made(&plans[i]))
+        if (items[i].n_after > 0 && plan_is_made(&plans[i]))
             plans[i].after = &after[i];
     return E_OK;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static bool must_wait(const struct plan *p)
 {
@@ -297,7 +293,7 @@ enum err_code submit_keep_progress(struct engine *e, const struct submit_item *i
     return E_OK;
 }
 
-/* One of its conditions can no longer hold: it is made, so that it can tell, and cancelled. */
+/* One of its conditions is impossible: the job is created all the same, to show why it ended. */
 static enum err_code cancel_at_once(struct engine *e, const struct plan *p, struct err *err)
 {
     bool found = false;
@@ -461,7 +457,7 @@ enum err_code submit_create_all(struct engine *e, const struct submit_item *item
     return E_OK;
 }
 
-/* False: one is refused, and so all are. */
+/* False: one job is refused, so all are. */
 static bool all_sound(struct op *op, struct plan *plans)
 {
     const struct submit *s = &op->submit;

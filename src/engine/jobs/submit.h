@@ -1,7 +1,7 @@
 /*
- * What submits and emits have in common: jobs as they come in are judged, then made.
+ * Common to submits and emits: new jobs are judged, then created.
  *
- * Within the batch's transaction.  A refusal is a plan's, an error is the store's.
+ * Within the batch's transaction.  A refusal goes into the plan, a failure of the store into `err`.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -18,71 +18,73 @@ struct after_plan;
 struct engine;
 struct queue;
 
-/* What is to become of an item. */
+/* What is to be done with an item. */
 struct plan {
     struct err refused;
     struct queue *queue;
-    int64_t id;     /* the known job's, or the new one's */
-    int64_t new_id; /* that is to be its id if it is made; 0: any */
-    bool known;
-    bool redone;                    /* it has been, and is run again: */
-    int64_t log_size;               /* there its log goes on */
-    bool awaited;                   /* another of the same array waits for it */
-    const struct after_plan *after; /* NULL: it waits for nothing */
+    int64_t id;                     /* of the known job, or of the new one */
+    int64_t new_id;                 /* reserved id of a new job; 0: any */
+    bool known;                     /* a job with this key exists */
+    bool redone;                    /* the known job had ended, and is run again */
+    int64_t log_size;               /* of the redone job's earlier log */
+    bool awaited;                   /* another job of the same array waits for it */
+    const struct after_plan *after; /* NULL: no conditions */
     int64_t shared;                 /* params and body are in the store already, under this id */
 };
 
-/* A staged job's key is judged when it is released. */
+/* When keys are judged.  LATER: staged jobs, whose keys are judged at their release. */
 enum submit_keys { SUBMIT_KEYS_NOW, SUBMIT_KEYS_LATER };
 
-/* Of the plan p->new_id counts.  Keys that count now are in the book. */
+/* Reads p->new_id and sets the rest of the plan.  With SUBMIT_KEYS_NOW the item's key must be in
+ * the book. */
 MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item *item,
                                       enum submit_keys keys, struct plan *p, struct err *err);
 
-/* Looks up the keys of all submits of a batch, and takes those that nobody has, for jobs that are
- * to be made (keys.h). */
+/* Looks up the keys of all submits of a batch, and takes the free ones for their new jobs
+ * (keys.h). */
 MUST_CHECK enum err_code submit_prepare_keys(struct engine *e, struct err *err);
 
 /* The same for the items of one request. */
 MUST_CHECK enum err_code submit_take_keys(struct engine *e, const struct submit_item *items,
                                           size_t n, struct plan *plans, struct err *err);
 
-/* Whether the key, which is in the book, is known; with other content the plan is refused. */
+/* Sets whether the key, which is in the book, is known; refuses the plan if the content differs. */
 void submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p);
 
-/* Gives ids to those that are neither known nor refused (where keys count now, to each key once)
- * and judges what they wait for: then they can be made. */
+/* Gives ids to jobs that are neither known nor refused (with SUBMIT_KEYS_NOW one id for each key)
+ * and judges their conditions.  Then they can be created. */
 MUST_CHECK enum err_code submit_prepare(struct engine *e, const struct submit_item *items, size_t n,
                                         enum submit_keys keys, struct plan *plans, struct err *err);
 
-/* An array is refused as a whole, also when two of its own jobs clash: found out before any is
- * made.  The place of the first that is refused, n when there is none. */
+/* An array is refused as a whole, also when two of its jobs have the same key and different
+ * content.  Call it before any job is created.  Returns the index of the first refused one,
+ * or n. */
 size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,
                             struct err *ret_refused);
 
-/* Ready, scheduled or held, as its time and its conditions say; p->id is its id. */
+/* The new job with id p->id: ready, scheduled or held, by its start time and conditions. */
 struct job submit_make_job(struct engine *e, const struct submit_item *item, const struct plan *p);
 
-/* The record that a job is handed in with comes before what will happen here. */
+/* Stores the steps that the job is submitted as having run, before all later entries. */
 MUST_CHECK enum err_code submit_keep_progress(struct engine *e, const struct submit_item *item,
                                               const struct plan *p, struct err *err);
 
-/* Makes a job that is prepared; it is written with the others of the batch. */
+/* Creates a prepared job; it is written together with the batch's other new jobs. */
 MUST_CHECK enum err_code submit_create(struct engine *e, const struct submit_item *item,
                                        struct plan *p, struct err *err);
 
-/* All that are not known; of those that are, what is to be done again. */
+/* Creates the jobs that are not known, and runs known ones again if their items ask for it. */
 MUST_CHECK enum err_code submit_create_all(struct engine *e, const struct submit_item *items,
                                            size_t n, struct plan *plans, struct err *err);
 
-/* Submits of the batch; emits use the functions above. */
+/* Runs one submit; emits use the functions above. */
 MUST_CHECK enum err_code submit_run(struct engine *e, struct op *op, struct err *err);
 
-/* Writes what the submits and emits of the batch have made so far. */
+/* Writes the jobs that the batch has created so far. */
 MUST_CHECK enum err_code submit_flush(struct engine *e, struct err *err);
 
-/* A dry run: what would be made of each. */
+/* A dry run: adds to the reply what would be done with each item. */
 void submit_add_plan(struct engine *e, struct op *op, const struct plan *plans);
 
-/* The id as a string of a JSON array. */
+/* Adds the id as a string to a JSON array. */
 void submit_add_id(struct buf *b, int64_t id);

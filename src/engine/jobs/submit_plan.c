@@ -1,5 +1,5 @@
 /*
- * A dry run: what would become of jobs if they were submitted.
+ * A dry run: what would be done with jobs if they were submitted.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/jtext/jtext.h"
@@ -10,7 +10,7 @@
 #include "engine/queues/queue.h"
 #include "engine/reads/job_json.h"
 
-/* The command as it would be started, as far as that is known before earlier steps have run. */
+/* The command as it would be started; what earlier steps will set is not known yet. */
 static void add_command(struct engine *e, struct buf *b, const struct queue *q,
                         struct slice command, struct slice params)
 {
@@ -62,7 +62,7 @@ static void add_step(struct engine *e, struct buf *b, const struct submit_item *
     buf_add_char(b, '}');
 }
 
-/* Those that have a status are not run. */
+/* Begins at the first step that would run: steps with a status are not run again. */
 static void add_steps(struct engine *e, struct buf *b, const struct submit_item *item)
 {
     if (item->routing == NULL || item->routing->n_steps == 0)

@@ -38,7 +38,6 @@
 #define TAKEOVER_US (200 * US_PER_MS) /* behind the end of a member's time */
 
 #define ADOPTED_TEXT_MAX 1000 /* of the names of dead servers */
-#define LOOK_PAUSE_US (20 * US_PER_MS)
 
 static bool has_granted(const struct engine *e)
 {
@@ -377,7 +376,7 @@ void shared_clear(struct engine *e)
             ready_reset(&q->ready);
     }
     if (e->shared.saw_locked_ready)
-        e->shared.recheck_at = e->now.steady_at + LOOK_PAUSE_US;
+        e->shared.recheck_at = e->now.steady_at + LOCKED_PAUSE_US;
     e->shared.saw_locked_ready = false;
     buf_clear(&e->shared.news);
     e->shared.news_full = false;

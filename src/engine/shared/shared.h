@@ -19,6 +19,9 @@
 struct engine;
 struct queue;
 
+/* How long to wait before trying again what another server has locked. */
+#define LOCKED_PAUSE_US (20 * US_PER_MS)
+
 struct shared {
     bool is_on;       /* other servers may write to the store */
     bool only_server; /* there was no other server when the last transaction began: lists last */
