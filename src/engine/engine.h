@@ -42,30 +42,30 @@ struct event {
 
 typedef void event_fn(void *ctx, const struct event *event);
 
-/* A batch failed, or what follows a commit did: called once for each failure of the store. */
+/* Called once for each failure of the store: of a batch, or of what follows a commit. */
 typedef void trouble_fn(void *ctx, const struct err *err);
 
-/* This server has taken over what dead ones left: their names, and how many claims they had. */
+/* This server has taken over the claims of dead ones: their names, and the number of claims. */
 typedef void adopted_fn(void *ctx, const char *servers, int64_t claims);
 
 struct engine_config {
-    uint32_t node;                     /* of our ids; a shared store gives us one */
-    const struct store_member *member; /* who we are, on a shared store; outlives the engine */
+    uint32_t node;                     /* in new ids; a shared store assigns one */
+    const struct store_member *member; /* this server, on a shared store; outlives the engine */
     bool clock_of_store; /* shared stores: the database's clock is the time, not the caller's */
-    bool trust_clock;    /* though it is more than a year ahead of the store's last ids */
+    bool trust_clock;    /* accepts one more than a year ahead of the store's last ids */
     uint64_t seed;
     struct siphash_key lease_key; /* random: becomes the store's if it has none */
-    struct now (*clock)(void);    /* how long a batch takes; NULL: it takes no time */
+    struct now (*clock)(void);    /* measures batches; NULL: they take no time */
     event_fn *on_event;           /* NULL: nobody listens */
     void *event_ctx;
     trouble_fn *on_trouble; /* NULL: not reported */
     void *trouble_ctx;
     adopted_fn *on_adopted; /* NULL: not reported */
     void *adopted_ctx;
-    uint32_t waiting_max;       /* waiting claims and waits; one more is E_TOO_MANY */
-    uint32_t waiting_reserve;   /* above that, for those of ops that may use it */
-    uint32_t settle_rows;       /* of staged jobs, in one commit; 0: as many as is sensible */
-    struct fanout fanout;       /* made of it in one commit; 0: as much as is sensible */
+    uint32_t waiting_max;       /* maximum waiting ops; one more is E_TOO_MANY */
+    uint32_t waiting_reserve;   /* beyond waiting_max, for ops with may_use_reserve */
+    uint32_t settle_rows;       /* staged jobs settled in one commit (0: default) */
+    struct fanout fanout;       /* maximum created in one commit (0: default) */
     uint32_t subscriptions_max; /* queues that belong to workers; one more is E_TOO_MANY */
 };
 
@@ -77,14 +77,14 @@ struct engine_stats {
     atomic_int_fast64_t last_error_at; /* 0: the last commit went well */
 };
 
-/* Opens over a store that is open for writing (which stays the caller's) and reads what it needs.
- *  All leases found get a full period from `now` on.  E_UNAVAILABLE when the clock cannot be right
+/* Opens over a store that is open for writing, which the caller keeps, and reads what it needs.
+ * All leases found get a full period from `now` on.  E_UNAVAILABLE when the clock cannot be right
  * (base/id_clock.h). */
 MUST_CHECK enum err_code engine_open(struct store *store, const struct engine_config *config,
                                      struct now now, struct engine **ret_engine, struct err *err);
 
-/* The base of full ids in what workers get, which outlives the engine; NULL (at first): none.
- *  Before the engine's thread starts. */
+/* Sets the base of full ids for workers, which outlives the engine; NULL (at first): none.
+ * Before the engine's thread starts. */
 void engine_set_url(struct engine *e, const char *url);
 
 /* Answers what still waits (claims with no jobs, waits with the job as it is) and frees the
@@ -95,19 +95,19 @@ void engine_close(struct engine *e);
  * now, except those that may wait.  One transaction, or several when much is asked at once. */
 void engine_run(struct engine *e, struct op *ops, struct now now);
 
-/* Nobody ran the engine for this long, though it was to be run: its process was stopped, or the
- * machine suspended. Leases of up to four times that length get a full period from the next
- * engine_run on before they are judged; who has a longer one has had the time to renew it. */
+/* The engine was due but not run for `us`: its process was stopped, or the machine suspended.
+ * Leases of up to four times that length get a full period from the next engine_run on before they
+ * are judged; there was time to renew longer ones. */
 void engine_was_away(struct engine *e, int64_t us);
 
-/* Whether some may be judged. */
+/* Whether there are leases to judge. */
 bool engine_has_leases(const struct engine *e);
 
 /* Clients may have left: the next engine_run answers the ops that nobody waits for. */
 void engine_look_for_gone(struct engine *e);
 
-/* How long until engine_run should be called though no op came: 0 when there is work left to do at
- * once, TIME_NEVER when nothing is to come.  Measured by the steady clock; at most a minute while
+/* How long until engine_run should be called even if no op arrives: 0 when there is work left,
+ * TIME_NEVER when there is none to come.  Measured by the steady clock; at most a minute while
  * something is due by the wall clock, which may be set meanwhile. */
 int64_t engine_next_us(const struct engine *e, struct now given);
 

@@ -29,7 +29,7 @@ enum {
     OP_ITEMS_MAX = 10000, /* jobs, finishes or touches in one request */
     OP_CLAIM_MAX = 1000,  /* jobs granted to one claim */
     OP_CLAIM_QUEUES_MAX = 1000,
-    OP_EMIT_MAX = 1000, /* jobs of one emit; with one for each that is subscribed, OP_ITEMS_MAX */
+    OP_EMIT_MAX = 1000, /* jobs of one emit; OP_ITEMS_MAX with those for subscribers */
 };
 
 #define OP_REPLY_MAX ((size_t)64 << 20)
@@ -50,17 +50,17 @@ struct submit {
     enum submit_mode mode;
     const struct submit_item *items;
     size_t n_items;
-    size_t first_line; /* SUBMIT_LINES: the number of the first one, from 1 */
-    bool dry_run;      /* judged and planned, not made */
+    size_t first_line; /* SUBMIT_LINES: number of the first line, from 1 */
+    bool dry_run;      /* checks and plans, creates nothing */
     int64_t first_id;  /* out: the first job's id */
 };
 
 /* ---- logs ---- */
 
 struct log_append {
-    int64_t id; /* of the job; in a finish or touch the item's own id and token count */
+    int64_t id; /* of the job; unused in a finish or touch, which has its own id and token */
     int64_t token;
-    int64_t offset; /* where in the job's log `data` begins; what is there already is skipped */
+    int64_t offset; /* of `data` in the job's log; bytes that the log has already are skipped */
     struct slice data;
     const struct log_mark *marks; /* in the order of their offsets, all within `data` */
     size_t n_marks;
@@ -75,7 +75,7 @@ struct signal_raise_item {
 
 struct finish_item {
     int64_t id;
-    int64_t token;            /* LEASE_FORGED: its lease is none of the job's */
+    int64_t token;            /* LEASE_FORGED: the lease was not granted for the job */
     struct slice lease;       /* as the worker sent it */
     enum job_outcome outcome; /* DONE FAILED LATER RETURNED CANCELLED */
     enum job_cause cause;
@@ -88,11 +88,11 @@ struct finish_item {
     bool has_text;
     struct slice set;               /* JSON object or empty */
     struct slice result;            /* JSON or empty */
-    const struct submit_item *emit; /* DONE: made in the same commit */
+    const struct submit_item *emit; /* DONE: created in the same commit */
     size_t n_emit;
-    const struct signal_raise_item *raises; /* DONE: in the same commit */
+    const struct signal_raise_item *raises; /* DONE: raised in the same commit */
     size_t n_raises;
-    struct slice steps;           /* DONE: JSON array of steps to be added to the route; or empty */
+    struct slice steps;           /* DONE: JSON array of steps to add to the route; or empty */
     const struct log_append *log; /* NULL: none */
 };
 
@@ -104,9 +104,9 @@ struct touch_item {
     bool has_text;
     int64_t done, total;
     bool has_done;
-    struct slice unit; /* of both */
+    struct slice unit; /* of done and total */
     bool has_unit;
-    int64_t left_us; /* until it is done, as its program thinks; below 0: it cannot tell */
+    int64_t left_us; /* estimated by the program; below 0: unknown */
     bool has_left;
     const struct log_append *log; /* NULL: none */
 };
@@ -119,17 +119,17 @@ struct claim_queue {
 struct worker_info {
     struct slice name, host, version; /* name empty: an anonymous claimer */
     int64_t pid;                      /* 0: unknown */
-    bool described;                   /* it sends the rest: what it serves, in all its claims */
+    bool described;                   /* it sends `queues` to `broken` in all its claims */
     struct slice queues;              /* JSON object: name to slots */
     int64_t slots;                    /* 0: unknown */
     struct slice broken;              /* JSON object: queue to reason; or empty */
 
-    /* Who of that name it is: see instance.c. */
-    struct slice instance;        /* empty: it does not tell */
-    const struct slice *previous; /* the instances it comes after, as its directory tells */
+    /* Which process of that name it is: see instance.c. */
+    struct slice instance;        /* empty: not sent */
+    const struct slice *previous; /* instances that used its directory before */
     size_t n_previous;
     struct slice boot; /* of its machine */
-    bool leaves;       /* and gives the name back */
+    bool leaves;       /* and releases the name */
 };
 
 enum exchange_parts {
@@ -144,7 +144,7 @@ struct exchange {
     size_t n_finish;
     const struct touch_item *touch;
     size_t n_touch;
-    size_t n_emit; /* jobs that the finishes emit, in all */
+    size_t n_emit; /* total of the jobs that the finishes emit */
 
     struct worker_info worker;
     const struct claim_queue *queues;
@@ -154,13 +154,13 @@ struct exchange {
     int64_t wait_us;
     bool all; /* `touch` is everything this worker holds */
     bool has_definitions;
-    int64_t definitions; /* nothing is granted to who does not know the current ones */
-    bool commands;       /* only jobs that a command says how to run, their own or their queue's */
-    bool wake;           /* other claims of the same worker that wait are answered */
-    bool may_command;    /* it may bring commands, and change what those of jobs are run with */
+    int64_t definitions; /* number of those it knows; it gets no jobs unless they are current */
+    bool commands;       /* grants only jobs with a command, their own or their queue's */
+    bool wake;           /* answers other waiting claims of the same worker */
+    bool may_command;    /* it may add commands, and change the params of jobs that have one */
 };
 
-/* Whether any of its finishes and touches brings a piece of a log. */
+/* Whether a finish or a touch has a piece of a log. */
 bool exchange_has_logs(const struct exchange *x);
 
 /* ---- emit ---- */
@@ -169,10 +169,10 @@ struct emit {
     int64_t id; /* the running job */
     int64_t token;
     struct slice lease;
-    int64_t seq; /* from 1 on for each lease; one that was taken is answered again */
+    int64_t seq; /* counts from 1 for each lease; a repeated one gets the same answer */
     const struct submit_item *jobs;
     size_t n_jobs;
-    bool visible;        /* not staged until the end of the attempt */
+    bool visible;        /* created at once, not staged until the attempt ends */
     struct slice cursor; /* JSON, or empty */
     bool may_command;    /* as in struct exchange */
 };
@@ -209,7 +209,7 @@ struct job_action {
     bool anew;         /* RETRY: from the first step */
     /* RETRY: does not wait for its conditions again, nor bring back the jobs it had cancelled. */
     bool alone;
-    bool may_command;  /* it may change what a job's own command is run with */
+    bool may_command;  /* it may change the params of a job that has its own command */
     int64_t result_id; /* out: the job the action was about; the new one for CLONE */
 };
 
@@ -218,10 +218,10 @@ struct job_action {
 struct job_filter {
     struct slice queue;  /* empty: any */
     unsigned states;     /* bits 1 << enum job_state; 0: any */
-    struct slice labels; /* JSON object of strings that must all be there; empty: any */
+    struct slice labels; /* JSON object of strings, all of which it must have; empty: any */
     /* Must occur in the job's params, own command, key, labels or status text; empty: any. */
     struct slice text;
-    int64_t ended_before_at; /* 0: any; else only ended jobs that ended before */
+    int64_t ended_before_at; /* 0: any; else only jobs that ended before it */
     int64_t first_id;        /* only jobs from this id on */
     int64_t last_id;         /* 0: any; else only jobs up to this id */
 };
@@ -251,11 +251,11 @@ struct define {
     bool prune;   /* removes the defined ones that are not in `puts` */
     bool dry_run; /* judges and answers, changes nothing */
 
-    bool removes; /* instead of all above: the one of this kind and name */
+    bool removes; /* the definition of this kind and name, instead of all above */
     enum definition_kind kind;
     struct slice name;
 
-    /* Out: all names that are missing, the op's own `err` among them; in the op's arena. */
+    /* Out: one for each missing name, `err` of the op among them; in the op's arena. */
     struct err *refusals;
     size_t n_refusals;
 };
@@ -301,7 +301,7 @@ struct publish {
     struct slice body;   /* data NULL: none */
     struct slice labels;
     int priority;
-    struct slice key; /* known: answered with the ids it had; or empty */
+    struct slice key; /* a known one is answered with its earlier ids; or empty */
     uint64_t content;
 };
 
@@ -315,7 +315,7 @@ struct subscribe {
 
 struct job_wait {
     int64_t id;
-    int64_t wait_us; /* done when the job has ended or the time is up */
+    int64_t wait_us; /* answered when the job has ended, or after this time */
 };
 
 /* ---- what other servers of a shared store tell ---- */
@@ -371,23 +371,25 @@ struct op {
     int status;       /* HTTP: 200, 201, 202 */
     struct buf reply; /* JSON (NDJSON for SUBMIT_LINES) */
 
-    op_done_fn *done;   /* called once, on the engine's thread */
-    op_alive_fn *alive; /* asked before a late grant, and before "all" is heeded; NULL: there */
+    op_done_fn *done; /* called once, on the engine's thread */
+    /* Whether the client is still connected: asked before a late grant, and before `all` counts.
+     * NULL: it is. */
+    op_alive_fn *alive;
     void *owner;
-    bool may_use_reserve; /* it may wait where others are refused: engine_config.waiting_reserve */
+    bool may_use_reserve; /* it may wait beyond waiting_max: see struct engine_config */
 
     /* The engine's own, between arrival and `done`. */
     struct op *next;
     int64_t deadline_at;      /* steady: a waiting op is answered then */
-    struct buf cancels;       /* EXCHANGE: what the worker is to stop */
-    struct buf logs;          /* EXCHANGE: logs that end elsewhere than the worker thinks */
+    struct buf cancels;       /* EXCHANGE: jobs that the worker must stop */
+    struct buf logs;          /* EXCHANGE: logs that end elsewhere than the worker assumed */
     const struct job *picked; /* EXCHANGE: RUNNING ones were granted; in the batch's arena */
     size_t n_picked;
     size_t n_granted;
     bool answer_now;     /* EXCHANGE: answered without waiting, because an item failed */
-    bool over;           /* WAIT on a shared store: there is nothing to wait for */
-    const int64_t *ids;  /* SUBMIT: of its jobs, where keys are in the batch; NULL: none yet */
-    const bool *plain;   /* EXCHANGE: which finishes are done already, by finish_plain */
+    bool over;           /* WAIT on a shared store: the job has ended or does not exist */
+    const int64_t *ids;  /* SUBMIT: of its jobs, in a batch with keys; NULL: not made yet */
+    const bool *plain;   /* EXCHANGE: which finishes finish_plain has done */
     void *queues;        /* EXCHANGE: the queues it names, looked up */
     uint64_t generation; /* of the engine's queues when they were looked up */
 };

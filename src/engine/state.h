@@ -47,7 +47,7 @@ struct engine {
 
     /* Read from the store at open. */
     struct queue_list queues;
-    struct queue *missing_queue; /* replaces one that a damaged store lacks: queue_new_missing */
+    struct queue *missing_queue; /* for jobs whose queue a damaged store lacks */
     uint64_t generation;         /* grows when a queue is added or removed */
     int64_t definitions;         /* number of the definitions, as in the store */
     struct worker_list workers;

@@ -1,9 +1,3 @@
-/*
- * Answers: what a batch has decided goes back to those who asked; what may wait, waits.
- *
- * Only after the commit.  Claims wait in the order they came; waits for the end of something in any
- * order.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/answer.h"
 
@@ -115,7 +109,7 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
     if (atomic_load(&e->stats.waiting) >= max) {
         /* What an exchange has finished or touched is committed: its reply says so. */
         if (op->kind != OP_EXCHANGE || op->exchange.n_finish + op->exchange.n_touch == 0)
-            err_set(&op->err, E_TOO_MANY, "%u requests wait already: come again later",
+            err_set(&op->err, E_TOO_MANY, "%u requests are waiting already: try again later",
                     (unsigned)max);
         return false;
     }
@@ -127,7 +121,7 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
     return true;
 }
 
-/* What the worker said may change what it wants: its earlier claims are asked anew. */
+/* Answers the worker's earlier claims: what it has just reported may change what it asks for. */
 static void wake_same_worker(struct engine *e, struct slice worker)
 {
     struct op **at = &e->waiting.claims;

@@ -1,5 +1,5 @@
 /*
- * Answers: what a batch has decided goes back to those who asked; ops that may wait, wait.
+ * Answers: returns the ops of a batch to their owners, and keeps those that may wait.
  *
  * Only after the commit.  Claims wait in the order they came.
  */
@@ -19,18 +19,19 @@ struct waiting {
     struct op *claims; /* the oldest first */
     struct op **claims_end;
     struct op *end_watchers; /* ops that wait for the end of a job or of a bulk action */
-    int64_t wake_at;         /* steady: no waiting op's time is up earlier */
-    bool grants_due;         /* a claim that waits may get something: the next batch looks */
-    bool answers_due;        /* an op that waits may have to be answered */
+    int64_t wake_at;         /* steady: the earliest deadline of a waiting op */
+    bool grants_due;         /* the next batch tries to grant jobs to waiting claims */
+    bool answers_due;        /* a waiting op may have to be answered */
 };
 
 void waiting_init(struct waiting *w);
 
-/* Within the transaction: a wait is about to begin. */
+/* Within the transaction: prepares to wait for the end of a job. */
 MUST_CHECK enum err_code wait_run(struct engine *e, struct op *op, struct err *err);
 
-/* Hands the op back.  It is the caller's from then on. */
+/* Returns the op to its owner. */
 void answer(struct op *op);
 
-/* After a commit: the ops of the batch, and those that have waited long enough or for this. */
+/* After a commit: answers the ops of the batch, and waiting ops whose time is up or that got what
+ * they wait for. */
 void answer_all(struct engine *e, struct op **ops, size_t n);

@@ -22,15 +22,15 @@
 #include "store/shared.h"
 
 #define RESUME_US (1 * US_PER_S)
-#define SKIP_US US_PER_MS            /* after damage that is passed over from now on */
-#define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: longest time between two looks */
+#define SKIP_US US_PER_MS            /* pause after finding a damaged row, which is then skipped */
+#define WALL_LOOK_US (60 * US_PER_S) /* longest time between two looks: the clock may be set */
 
 enum {
     SHRINK_PAGES = 256,
-    BATCH_ROWS = 10000,              /* more than that is asked: another transaction */
-    PUBLISH_ROWS = FANOUT_ROWS / 64, /* of one publication, at least: core/route/fanout.h */
-    KEPT_JOBS = 2048,                /* new jobs: the room for them is kept between batches */
-    RACES_MAX = 10,                  /* how often a batch runs again because of other servers */
+    BATCH_ROWS = 10000,              /* estimated; further ops go into another transaction */
+    PUBLISH_ROWS = FANOUT_ROWS / 64, /* least estimate of a publication: core/route/fanout.h */
+    KEPT_JOBS = 2048,                /* room for new jobs that is kept between batches */
+    RACES_MAX = 10,                  /* maximum repeats of a batch because of other servers */
     SHORT_MS = 50,                   /* lock timeout of an op that runs alone, … */
     SHORT_TIMES = 10,                /* … until this many ops have failed, */
     SHORTEST_MS = 5,                 /* … and after that */
@@ -107,7 +107,7 @@ void report_trouble(struct engine *e, const struct err *err)
         e->config.on_trouble(e->config.trouble_ctx, err);
 }
 
-/* Leases that were judged are judged again. */
+/* Has the leases that the batch judged judged again. */
 static void look_again(struct engine *e)
 {
     for (size_t i = 0; i < e->batch.judged_claims.count; i++) {
@@ -133,8 +133,8 @@ enum err_code batch_reload(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* Nothing of the batch happened: what memory took from it is read again from the store, now or, if
- * that fails too, before the next batch. */
+/* Rolls the batch back.  What memory took from it is read again from the store, now or, if that
+ * fails too, before the next batch. */
 static void undo_batch(struct engine *e)
 {
     struct err err = ERR_INIT;
@@ -216,10 +216,10 @@ static enum err_code try_one(struct engine *e, struct op *op, struct err *err)
     return err->code;
 }
 
-/* The batch failed twice, or another server holds what it needs and may do so for long: each op for
- * itself, so that none can spoil the others.  A row that was damaged and asked for is the matter of
- * its op alone.  Together they wait for locks for hardly more than SHORT_MS * SHORT_TIMES.  The
- * engine's own work rests meanwhile. */
+/* The batch failed twice, or another server locks what it needs, perhaps for long: runs each op by
+ * itself, so that none can spoil the others.  A damaged row fails only the op that asked for it.
+ * Together the ops wait for locks for hardly more than SHORT_MS * SHORT_TIMES.  The engine's own
+ * work rests meanwhile. */
 static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const struct err *why)
 {
     int refused = 0;
@@ -233,10 +233,10 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const st
         refused += try_one(e, ops[i], &err) != E_OK;
     }
     store_set_patience(e->store, 0);
-    answer_all(e, NULL, 0); /* those who wait, and whose time is up */
+    answer_all(e, NULL, 0); /* waiting ops whose time is up */
 }
 
-/* What may have happened must not be done again. */
+/* The commit may have succeeded: none of the ops may run again. */
 static void refuse_all(struct engine *e, struct op **ops, size_t n, const struct err *err)
 {
     report_trouble(e, err);

@@ -51,16 +51,16 @@ struct batch {
     int64_t rounds_before; /* round trips to the store when it began */
     struct arena arena;    /* for whatever lives until the answers are sent */
 
-    /* How far it is.  The last two stay until the next batch begins: they say where one failed. */
+    /* Progress.  own_work and found_damage stay until the next batch: they say where one failed. */
     bool in_transaction;
     bool has_written;
     bool own_work;     /* it runs work that no op asked for */
-    bool found_damage; /* it failed at a damaged row that is skipped from now on */
+    bool found_damage; /* it failed at a damaged row, which is skipped from now on */
 
     /* Written together, at the latest before the commit. */
     VEC(struct job) new_jobs;           /* submitted, not yet written */
     VEC(struct job) unfit_jobs;         /* those among them that cannot be run: see chain.c */
-    struct key_book keys;               /* who has the keys it is about: see keys.h */
+    struct key_book keys;               /* who holds the keys it looks at: see keys.h */
     VEC(struct streak_end) streak_ends; /* shared stores: for the streaks, in the order they came */
     VEC(struct ended_job) endings;      /* for retention */
     struct counts counts;
@@ -73,7 +73,7 @@ struct batch {
     int64_t settled_step_us; /* part of clocks.step_us that this batch has written */
 
     /* After the commit: what memory learns, and whom it answers. */
-    bool removed_some; /* rows went: free pages are given back */
+    bool removed_some; /* rows were removed: free pages are released */
     VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;
     VEC(struct attempt_ref) ended_attempts; /* attempts that ended */
@@ -98,5 +98,5 @@ void batch_clear(struct engine *e);
 /* Reads again what memory holds of the store, if a failed batch has made it stale. */
 MUST_CHECK enum err_code batch_reload(struct engine *e, struct err *err);
 
-/* A batch has failed, or what follows one. */
+/* Reports that a batch has failed, or what follows one. */
 void report_trouble(struct engine *e, const struct err *err);

@@ -17,7 +17,7 @@
 #include "engine/state.h"
 
 #define STEP_US US_PER_S                 /* less is not noticed */
-#define STEP_OF_STORE_US (10 * US_PER_S) /* … as a reply of the database may take a while */
+#define STEP_OF_STORE_US (10 * US_PER_S) /* more, as a reply of the database may take a while */
 #define STEP_TOLD_US US_PER_MIN
 #define OUTAGE_LEAST_US (250 * US_PER_MS)
 
@@ -26,8 +26,8 @@ int64_t engine_lease_at(const struct engine *e)
     return shared_sets_clock(e) ? e->now.wall_at : e->now.steady_at;
 }
 
-/* An outage counts for leases of up to four times its length: others can have been renewed around
- * it.  Otherwise a disk that is slow at times would keep all leases for ever. */
+/* An outage counts for leases of up to four times its length: longer ones could be renewed before
+ * or after it.  Otherwise a disk that is slow at times would keep all leases for ever. */
 static void note_outage(struct engine *e, int64_t us)
 {
     int64_t size_us = OUTAGE_LEAST_US;
@@ -70,7 +70,7 @@ static void stepped(struct engine *e, int64_t step_us)
     e->sweep.due_at = e->sweep.retain_at = e->sweep.subscribers_at = 0;
     if (!shared_sets_clock(e))
         return;
-    /* The leases' own clock was set: what was noted by it before means nothing now. */
+    /* The leases' own clock was set: times that were noted by it are void. */
     clocks_outage(e);
     for (size_t i = 0; i < e->claims.heap.count; i++)
         e->claims.heap.items[i]->check_at = engine_lease_at(e); /* all alike: it stays a heap */

@@ -20,16 +20,16 @@ struct clocks {
     int64_t outages[OUTAGE_SIZES]; /* by the leases' clock: the last time that the store failed, or
                                       the engine did not run, for at least 250 ms, 500 ms … */
     int64_t away_us;               /* how long the engine was not run before this batch */
-    int64_t step_us;               /* the wall clock was set by this; due jobs do not know it yet */
+    int64_t step_us; /* by which the wall clock was set; not yet applied to due jobs */
 };
 
-/* Takes what the caller's clocks say, and notices when the wall clock was set. */
+/* Takes the time of the caller's clocks, and notices when the wall clock was set. */
 void clocks_read(struct engine *e, struct now now);
 
 /* Shared stores: takes the database's time. */
 void clocks_of_store(struct engine *e, int64_t now_at);
 
-/* The batch's first write: moves what is due after a delay when the clock was set. */
+/* The batch's first write: after the clock was set, moves jobs that are due after a delay. */
 MUST_CHECK enum err_code clocks_settle(struct engine *e, struct err *err);
 
 /* The clock that leases are judged by. */

@@ -15,7 +15,7 @@ void counts_clear(struct counts *c)
     VEC_CLEAR(&c->changes);
 }
 
-/* A batch touches few queues and states: looking from the newest on finds it at once. */
+/* A batch changes few queues and states: a search from the newest entry on is short. */
 void counts_add(struct counts *c, int64_t queue, enum job_state state, int64_t n)
 {
     for (size_t i = c->changes.count; i-- > 0;) {

@@ -13,7 +13,7 @@ void skipped_deinit(struct skipped *s)
     map_deinit(&s->fanouts);
 }
 
-/* A damaged store may give any number; a map takes positive ones. */
+/* A damaged store may hold any id; a map needs positive ones. */
 static int64_t key_of(int64_t id)
 {
     return id > 0 ? id : INT64_MAX;
@@ -35,7 +35,7 @@ static enum err_code leave(struct engine *e, struct map *left, const char *what,
         map_deinit(left);
     map_put(left, key_of(id), e->missing_queue);
     e->batch.found_damage = true;
-    log_error("%s %s is passed over until the next start: %s", what, id_format(id, text), err->msg);
+    log_error("%s %s is skipped until the next start: %s", what, id_format(id, text), err->msg);
     return err->code;
 }
 

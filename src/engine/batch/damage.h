@@ -27,8 +27,7 @@ void skipped_deinit(struct skipped *s);
 enum err_code skip_damaged_job(struct engine *e, int64_t job, const struct err *err);
 bool job_is_skipped(const struct engine *e, int64_t job);
 
-/* The same for a publication, or an end that leads on, by the id of its row; `what` is for the
- * log. */
+/* The same for the row of a publication, or of the followups of a job; `what` is for the log. */
 enum err_code skip_damaged_fanout(struct engine *e, const char *what, int64_t id,
                                   const struct err *err);
 bool fanout_is_skipped(const struct engine *e, int64_t id);

@@ -1,9 +1,3 @@
-/*
- * Effects: what a change of a job means for counts, ready lists and those who listen.
- *
- * effects_move is called within the transaction and changes only what undo_batch takes back;
- * effects_apply comes after the commit.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/effects.h"
 
@@ -72,7 +66,7 @@ void effects_move(struct engine *e, const struct job *j, enum job_state from,
     effects_event(e, j, q, what);
 }
 
-/* `open` jobs may still run under the claim. */
+/* Notes that `open` jobs may still run under the claim. */
 static void set_open(struct engine *e, struct live_claim *claim, size_t open)
 {
     claim->open = open;
@@ -82,7 +76,7 @@ static void set_open(struct engine *e, struct live_claim *claim, size_t open)
     claims_remove(&e->claims, claim);
 }
 
-/* A look at the leases came after everything that ends jobs: what it counted is what is left. */
+/* Leases are judged after everything that ends jobs: their count is what is left. */
 static void close_claims(struct engine *e)
 {
     struct live_claim *claim;

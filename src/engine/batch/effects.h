@@ -13,8 +13,8 @@
 struct engine;
 struct queue;
 
-/* A job was made, or moved: counts, ready lists, retention, followups and events follow.  From
- * JOB_NONE (and NULL) when it is new. */
+/* A job was created, or has moved: updates counts, ready lists, retention, followups and events.
+ * For a new job `from` is JOB_NONE and `from_queue` NULL. */
 void effects_move(struct engine *e, const struct job *j, enum job_state from,
                   struct queue *from_queue, const char *what);
 

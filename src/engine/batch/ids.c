@@ -1,10 +1,10 @@
 /*
  * Ids: where they begin at start, and the clock they are made by (base/id_clock.h).
  *
- * A clock that is far ahead of the store's mark is refused until somebody says that it is right.  A
- * mark that is far ahead of the clock is kept to, with a warning; whoever says that the clock is
- * right has ids begin at it again, above all that exist up to a year from now.  Those of the wrong
- * clock stay and sort as the newest; should ids ever come near them, the engine hands out no more.
+ * A clock that is far ahead of the store's mark is refused without --trust-clock.  If the mark is
+ * far ahead of the clock, new ids stay above the mark, with a warning; with --trust-clock they
+ * begin at the clock again, above all that exist up to a year from now.  Ids of the wrong clock
+ * stay and sort as the newest; if new ids ever come near them, the engine makes no more.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/ids.h"
@@ -31,7 +31,7 @@ enum err_code ids_require_room(struct engine *e, struct err *err)
     if (id_gen_has_room(&e->ids.gen) && id_time(e->ids.gen.last) + US_PER_DAY < id_time(e->ids.end))
         return E_OK;
     return err_set(err, E_UNAVAILABLE,
-                   "no ids are left: the newest are of a clock that was wrong; remove the jobs of "
+                   "no ids are left: a wrong clock made the newest; remove the jobs of "
                    "that time and restart the server");
 }
 
@@ -50,7 +50,7 @@ static enum err_code refuse_leap(int64_t mark, int64_t wall_at, struct err *err)
                    time_format(wall_at, clock), time_format(id_time(mark), last));
 }
 
-/* A wrong clock has left the mark far ahead, and the one of today is right. */
+/* A wrong clock has left the mark far ahead: ids begin at today's clock again. */
 static enum err_code come_back(struct engine *e, int64_t *floor, struct err *err)
 {
     int64_t clock = id_at_time(e->now.wall_at);

@@ -29,7 +29,7 @@ int64_t engine_new_id(struct engine *e);
  * highest mark of all servers.  E_UNAVAILABLE when the clock cannot be right. */
 MUST_CHECK enum err_code ids_open(struct engine *e, int64_t floor, int64_t newest, struct err *err);
 
-/* The clock was read. */
+/* The clock was read: sets the time of new ids. */
 void ids_tick(struct engine *e);
 
 /* E_UNAVAILABLE when a batch might run out of ids. */

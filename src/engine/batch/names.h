@@ -1,7 +1,7 @@
 /*
- * Things by name: a text finds what was put under it, however many there are.
+ * A map from names to values, quick however many there are.
  *
- * Names are borrowed: they live as long as their entry.  It owns no values.
+ * Names are borrowed: they live as long as their entry.  Values are not owned.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -21,13 +21,13 @@ static enum err_code renew_claim(struct engine *e, const struct live_claim *clai
     for (size_t i = 0; i < claim->n_jobs; i++)
         if (store_job_touch(e->store, claim->jobs[i], claim->token, claim->check_at, &silent,
                             &result, err) != E_OK &&
-            !err->bad_row) /* that job alone cannot be renewed, or judged */
+            !err->bad_row) /* only that job cannot be renewed, or judged */
             return err->code;
     *err = ERR_INIT;
     return E_OK;
 }
 
-/* Deadlines in the store are of the clock of the process that wrote them: found leases get ours. */
+/* Deadlines in the store were set by the clock of an earlier process: replaces them by ours. */
 static enum err_code renew_leases(struct engine *e, struct err *err)
 {
     size_t rows = 0;
@@ -46,7 +46,7 @@ static enum err_code renew_leases(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* What a new store does not have yet. */
+/* Adds what a new store lacks. */
 static enum err_code add_default(struct engine *e, struct err *err)
 {
     enum err_code code = leases_load(e, err);
@@ -72,7 +72,7 @@ static enum err_code load(struct engine *e, struct err *err)
         bulk_load(e, err) != E_OK || emitters_load(e, err) != E_OK ||
         followups_load(e, err) != E_OK)
         return err->code;
-    /* The clock may have been set back while no server ran: delays are bounded by it. */
+    /* The clock may have been set back while no server ran: no job waits longer than its delay. */
     if (store_begin(e->store, err) == E_OK &&
         store_due_bound(e->store, e->now.wall_at, err) == E_OK &&
         store_commit(e->store, err) == E_OK && renew_leases(e, err) == E_OK)

@@ -48,7 +48,7 @@ static const struct phase phases[] = {
     {.name = "watch again", .step = shared_check_watched},
     {.name = "settle the clock", .step = clocks_settle},
 
-    /* Whether an exchange names a queue that exists decides about all of it. */
+    /* Before exchanges: one that names an unknown queue is refused as a whole. */
     {.name = "define", .kind = OP_DEFINE, .run = define_run},
     {.name = "queues", .kind = OP_QUEUE, .run = queue_op_run},
     {.name = "subscribe", .kind = OP_SUBSCRIBE, .run = subscribe_run},

@@ -46,7 +46,7 @@ static int by_queue_and_state(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* How many from `first` on are of one queue and state and fit one row. */
+/* Number of endings from `first` on that share queue and state and fit one row. */
 static size_t run_length(const struct engine *e, size_t first)
 {
     const struct ended_job *f = &e->batch.endings.items[first];
@@ -134,8 +134,8 @@ static enum err_code remove_ending(struct engine *e, const struct ending *ending
     return store_ending_remove(e->store, ending->id, err);
 }
 
-/* Removes what is too old in one queue and state; *next_at becomes the instant the next one will
- * be. */
+/* Removes the jobs of one queue and state that are too old, and lowers *next_at to the time at
+ * which the next one will be. */
 static enum err_code retain_state(struct engine *e, struct queue *q, enum job_state state,
                                   size_t *room, int64_t *next_at, struct err *err)
 {
@@ -161,7 +161,7 @@ static enum err_code retain_state(struct engine *e, struct queue *q, enum job_st
     }
 }
 
-/* A queue that was removed: its jobs are gone, their endings follow. */
+/* The queue was removed with its jobs: removes their endings. */
 static enum err_code forget_endings(struct engine *e, int64_t queue, size_t *room, int64_t *next_at,
                                     struct err *err)
 {
@@ -195,7 +195,7 @@ enum err_code retention_run(struct engine *e, struct err *err)
     size_t room = RETAIN_ROWS;
     int64_t queue = 0;
 
-    if (endings_write(e, err) != E_OK) /* of this very batch: they count for next_at */
+    if (endings_write(e, err) != E_OK) /* the batch's own count for next_at */
         return err->code;
     for (;;) {
         if (store_ending_next_queue(e->store, queue, &queue, err) != E_OK)

@@ -1,8 +1,3 @@
-/*
- * The engine's own work: leases that ran out, jobs that are due, chunked work, retention.
- *
- * Each pass does a bounded amount in the batch's transaction; what is left is due at once again.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/batch/sweep.h"
 
@@ -66,8 +61,8 @@ struct look {
     int64_t next_at; /* the earliest end of their leases */
 };
 
-/* While the store failed, or we were stopped, nobody could renew a lease.  A lease never ends later
- * than a period from now: then its end is of a clock that was set back since. */
+/* A lease could not be renewed while the store failed or this process was stopped: it gets a full
+ * period after that.  An end more than a period from now is of a clock that was set back since. */
 static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
                          const struct job *j)
 {
@@ -80,8 +75,8 @@ static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
     return is_sound && until_at > grace_at ? until_at : grace_at;
 }
 
-/* A worker that runs programs and let a lease run out may be stopped while its claim waits: what it
- * lost must not go back to it, to be lost again.  A live one asks again. */
+/* A worker that runs programs and let a lease run out may be frozen while its claim waits: it must
+ * not get the lost jobs, to lose them again.  A live worker claims again. */
 static void send_back_claims(struct engine *e, int64_t worker)
 {
     if (worker == 0)
@@ -117,7 +112,7 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
     return E_OK;
 }
 
-/* A job that cannot be read may be anybody's: the claim stays, and is looked at once a lease. */
+/* A job that cannot be read may still run: keeps the claim, and looks again after a lease. */
 static void keep_open(struct engine *e, const struct live_claim *claim, struct look *look)
 {
     int64_t next_at = engine_lease_at(e) + claim->lease_us;
@@ -127,7 +122,7 @@ static void keep_open(struct engine *e, const struct live_claim *claim, struct l
         look->next_at = next_at;
 }
 
-/* A claim whose time has come: each of its jobs is lost, continues, or is no longer its own. */
+/* Judges a claim that is due: each job is lost, continues, or is no longer of this claim. */
 static enum err_code look_at_claim(struct engine *e, struct live_claim *claim, struct err *err)
 {
     struct look look = {.next_at = TIME_NEVER};
@@ -171,7 +166,7 @@ static enum err_code wake(struct engine *e, int64_t id, struct err *err)
     if (store_job_load(e->store, id, LOAD_LIVE, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found || was.state != JOB_SCHEDULED)
-        return store_job_damaged(e->store, id, "it is listed as due and is not", err);
+        return store_job_damaged(e->store, id, "it is listed as due but is not scheduled", err);
     struct job now = was;
 
     now.state = job_state_next(was.state, JOB_EV_WAKE);

@@ -23,12 +23,12 @@ struct sweep {
 
 bool sweep_is_due(const struct engine *e);
 
-/* Does what is due; nothing when nothing is. */
+/* Does what is due. */
 MUST_CHECK enum err_code sweep_run(struct engine *e, struct err *err);
 
 /* When it is due next: by the steady clock, and by the wall clock. */
 int64_t sweep_next_steady_at(const struct engine *e);
 int64_t sweep_next_wall_at(const struct engine *e);
 
-/* After a failure only what the batch itself has decided is carried out. */
+/* Whether own work rests, after a failed batch. */
 bool sweep_rests(const struct engine *e);

@@ -16,7 +16,7 @@ struct store;
 
 struct store *batch_store(const struct engine *e);
 
-/* For whatever lives until the answers of the batch are sent. */
+/* Memory that lives until the answers of the batch are sent. */
 struct arena *batch_arena(struct engine *e);
 
 /* Both clocks when the batch began. */

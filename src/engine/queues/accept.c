@@ -1,6 +1,3 @@
-/*
- * Whether a queue accepts a job: checked for every job that enters it, and when its params change.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/accept.h"
 
@@ -8,7 +5,7 @@
 #include "core/program/template.h"
 #include "engine/queues/queue.h"
 
-/* A job's own command is read here: it was not there when the queue was defined. */
+/* A queue's command was checked when it was defined; a job's own one is checked here. */
 static enum err_code check_own(struct slice command, struct slice params, struct err *refused)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -47,8 +44,7 @@ enum err_code queue_accepts(const struct queue *q, struct slice params, struct s
                        queue_state_name(q->state));
     if (q->needs_newer)
         return err_set(refused, E_QUEUE_DOWN,
-                       "queue '%s' was defined by a newer waybill than this server, which lets it "
-                       "be: %s",
+                       "queue '%s' was defined by a newer waybill and is unsupported here: %s",
                        q->name, q->def.fault.data);
     if (!q->def.own_command && options.size > 0 && jtext_find(options, "command", &command))
         return err_set(refused, E_INVALID,

@@ -1,5 +1,5 @@
 /*
- * Whether a queue accepts a job: asked however a job gets into a queue, and when its params change.
+ * Whether a queue accepts a job: checked for every job that enters it, and when its params change.
  *
  * Params and options are JSON objects or empty.  Pure.
  */
@@ -16,6 +16,6 @@ struct queue;
 enum err_code queue_accepts(const struct queue *q, struct slice params, struct slice options,
                             struct err *refused);
 
-/* The last of these conditions alone. */
+/* Checks only that the params have what the command names. */
 enum err_code queue_check_params(const struct queue *q, struct slice params, struct slice options,
                                  struct err *refused);

@@ -1,8 +1,8 @@
 /*
  * Changes of queues: definitions, states, restarts, removal.
  *
- * What workers run by (definitions, restarts, which queues there are) raises the number of the
- * definitions in the same commit.
+ * A change that workers must know (of definitions, restarts, the set of queues) raises the number
+ * of the definitions in the same commit.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/change.h"
@@ -51,7 +51,7 @@ static void tell_queue(struct engine *e, const struct queue *q, enum queue_state
                                  .what = what}));
 }
 
-/* The queue as it is in memory. */
+/* Writes the queue with this state and definition; the rest as it is in memory. */
 static enum err_code write_row(struct engine *e, const struct queue *q, enum queue_state state,
                                struct slice definition, struct err *err)
 {
@@ -106,7 +106,7 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
 {
     q->restarts++;
     if (must_ask_store(e))
-        q->streak = -1; /* the store knows */
+        q->streak = -1; /* unknown here: the store has it */
     if (write_row(e, q, q->state, slice_of(q->json), err) != E_OK ||
         raise_definitions(e, err) != E_OK)
         return err->code;
@@ -114,7 +114,7 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
     return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
-/* The ends of one queue, in the order they came. */
+/* Counts the ends of attempts of one queue, in the order they came. */
 static enum err_code write_streak(struct engine *e, const struct streak_end *ends, size_t n,
                                   struct err *err)
 {
@@ -187,8 +187,8 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t fail
     return write_row(e, q, q->state, slice_of(q->json), err);
 }
 
-/* Adds what this batch changed, which is not in the stored counts yet, and published jobs that
- * are still to be made. */
+/* Includes what this batch changed, which is not in the stored counts yet, and published jobs that
+ * are still to be created. */
 enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
                                struct err *err)
 {
@@ -271,7 +271,7 @@ static enum err_code check_exists(struct engine *e, struct slice name, struct er
     return E_OK;
 }
 
-/* A worker's own queue follows its topic's. */
+/* A worker's own queue has the definition of its topic's queue. */
 static void check_put(const struct defined *d, struct err *refused)
 {
     const struct queue *q = d->own;
@@ -279,8 +279,8 @@ static void check_put(const struct defined *d, struct err *refused)
 
     if (q != NULL && q->def.subscriber_worker.size > 0)
         err_set(refused, E_CONFLICT,
-                "queue %s belongs to worker %s, which is subscribed to topic %s: it is defined by "
-                "the queue of that name",
+                "queue %s belongs to worker %s, which is subscribed to topic %s: define the "
+                "queue of that name instead",
                 quote_text(&quotes[0], d->name), quote_text(&quotes[1], q->def.subscriber_worker),
                 quote_text(&quotes[2], q->def.subscriber_topic));
 }
@@ -307,7 +307,8 @@ static enum err_code check_removal(struct engine *e, const struct defined *d, st
     int64_t n = 0;
 
     if (slice_is(d->name, DEFAULT_QUEUE)) {
-        err_set(refused, E_CONFLICT, "the queue '" DEFAULT_QUEUE "' is built in and stays");
+        err_set(refused, E_CONFLICT,
+                "the queue '" DEFAULT_QUEUE "' is built in and cannot be removed");
         return E_OK;
     }
     if (queue_count_jobs(e, d->own, &n, err) != E_OK)

@@ -28,13 +28,13 @@ MUST_CHECK enum err_code queue_count_jobs(struct engine *e, const struct queue *
                                           struct err *err);
 MUST_CHECK enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err);
 
-/* An attempt of one of its jobs succeeded (0), or that job failed for the first time: stop_after
- * counts. */
+/* Counts for stop_after: the job `failed` has failed for the first time, or (0) an attempt of one
+ * of its jobs succeeded. */
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t failed,
                                             struct err *err);
 
-/* Shared stores: writes the streaks of the batch, in the order of the queues.  Before the claims,
- * as a queue may stop by it. */
+/* Shared stores: writes the streaks of the batch, in the order of the queues.  Before the claims:
+ * a streak may stop a queue. */
 MUST_CHECK enum err_code queue_write_streaks(struct engine *e, struct err *err);
 
 MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);

@@ -98,7 +98,7 @@ enum err_code define_check_dests(struct engine *e, const struct dest_list *dests
     return E_OK;
 }
 
-/* The first refusal is the op's. */
+/* The first refusal becomes the op's error. */
 static void add_refusal(struct op *op, const struct err *refused)
 {
     struct define *o = &op->define;
@@ -130,7 +130,7 @@ static void judge_links(const struct define_set *set, const struct defined *d, s
 
 /* ---- removals ---- */
 
-/* A copy of a definition that stays changes with it: its links are judged there. */
+/* The links of a copy count only if its original is removed: otherwise they are judged there. */
 static bool links_count(const struct define_set *set, const struct defined *d)
 {
     const struct defined *other = d->follows.size == 0
@@ -194,7 +194,7 @@ enum err_code define_judge(const struct define_set *set, struct op *op, struct e
 {
     const struct define *o = &op->define;
 
-    op->define.n_refusals = 0; /* it may have been judged before, in a batch that was rolled back */
+    op->define.n_refusals = 0; /* a batch that was rolled back may have set it */
     if (o->removes && names_find(&set->names[o->kind], o->name) == NULL)
         refuse_unknown(set, o->kind, o->name, E_NOT_FOUND, &op->err);
     for (size_t i = 0; i < set->count && op->err.code == E_OK; i++)

@@ -1,15 +1,12 @@
 /*
  * Who may claim under a worker's name.
  *
- * A worker sends a random instance with each claim.  While one is present, no other claims under
- * its name: two processes that both believe to be the worker would run its jobs twice.  It is
- * present while it is heard of, for the length of its leases, or until it says that it leaves.  Its
- * successor on the same machine, which knows its instance, is admitted at once: that machine lets
- * no two workers use one directory.  Workers without an instance may share a name with each other,
- * never with an instance.
+ * A worker sends a random instance with each claim.  An instance is present until it reports that
+ * it leaves, or was not heard of for the length of its leases.  Its successor on the same machine,
+ * which knows its instance, is admitted at once: that machine lets no two workers use one
+ * directory.  Workers without an instance may share a name with each other, never with an instance.
  *
- * Judged before anything of a batch: nothing of a refused request happens.  On a shared store the
- * row is the truth, and is written only over the instance that was judged.
+ * On a shared store the row is the truth, and is written only over the instance that was judged.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/instance.h"
@@ -60,15 +57,15 @@ static bool is_present(const struct engine *e, const struct known_worker *w)
     for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
         if (is_of(op, w) && (op->alive == NULL || op->alive(op)))
             return true;
-    /* While we were stopped, or the store failed, it could not be heard. */
+    /* It could not be heard while this server was stopped or the store failed. */
     int64_t outage_at = clocks_outage_at(e, w->row.lease_us);
 
     return w->alive_until_at > engine_lease_at(e) ||
            (outage_at != 0 && outage_at + w->row.lease_us > engine_lease_at(e));
 }
 
-/* It has the directory of those before it, which must be dead: on that machine only one can have
- * it. */
+/* Whether it uses the directory of the instance in the row: that one must be dead, as only one
+ * process of the machine can use the directory. */
 static bool succeeds(const struct worker_info *info, const struct stored_worker *row)
 {
     if (info->boot.size == 0 || !slice_equal(info->boot, row->boot) ||
@@ -91,14 +88,14 @@ static void refuse(struct op *op, const struct stored_worker *row)
             time_format(row->since_at, since));
 }
 
-/* Finds out whether it is let in as the row says; *ret_new: under an instance that the row does
+/* Decides by the row whether the claim is admitted; *ret_new: under an instance that the row does
  * not name. */
 static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struct err *err)
 {
     const struct worker_info *info = &op->exchange.worker;
     struct known_worker *w = worker_find(e, info->name);
 
-    if (w == NULL && must_ask_store(e)) { /* the news of it may still be on their way */
+    if (w == NULL && must_ask_store(e)) { /* news of it may still be on the way */
         if (worker_learn(e, info->name, err) != E_OK)
             return err->code;
         w = worker_find(e, info->name);
@@ -117,7 +114,7 @@ static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struc
         refuse(op, &w->row);
         return E_OK;
     }
-    /* Claims of the instance before it that still wait get nothing. */
+    /* Waiting claims of the previous instance get nothing. */
     for (struct op *other = e->waiting.claims; other != NULL; other = other->next)
         if (is_of(other, w))
             other->answer_now = e->waiting.answers_due = true;
@@ -138,8 +135,8 @@ static bool are_rivals(const struct op *a, const struct op *b)
            !slice_equal(x->instance, y->instance);
 }
 
-/* The row tells of earlier batches only.  A new instance gives way to one that came before it
- * in this batch, and to the one that has the name, which has just been heard of. */
+/* The row knows earlier batches only.  A new instance gives way to one that came before it in this
+ * batch, and to the holder of the name, unless it is its successor. */
 static void give_way(struct engine *e, struct op **ops, size_t n, size_t i)
 {
     const struct worker_info *info = &ops[i]->exchange.worker;

@@ -19,10 +19,10 @@ struct known_worker;
  * nothing of a refused request happens. */
 MUST_CHECK enum err_code instances_admit(struct engine *e, struct err *err);
 
-/* The worker of a claim was heard of. */
+/* Notes that the worker of a claim was heard of. */
 void instance_heard(struct engine *e, const struct exchange *x);
 
-/* Its row was read: sets until when its instance counts as present. */
+/* The worker's row was read: sets until when its instance counts as present. */
 void instance_found(const struct engine *e, struct known_worker *w);
 
 /* Whether a worker that lists what it holds lists all that was granted to its name. */

@@ -1,6 +1,3 @@
-/*
- * Queues as the engine holds them: looked up, loaded, added.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/queue.h"
 
@@ -109,7 +106,7 @@ void queues_reset_ready(struct engine *e)
 {
     for (size_t i = 0; i < e->queues.count; i++) {
         ready_reset(&e->queues.items[i]->ready);
-        e->queues.items[i]->attempt_logged_at = 0; /* what it has noted last may have been undone */
+        e->queues.items[i]->attempt_logged_at = 0; /* its last line may have been rolled back */
     }
 }
 
@@ -195,7 +192,6 @@ static void keep_unstored(struct engine *e, const struct queue_list *old)
     }
 }
 
-/* When reading fails, the loaded ones stay. */
 enum err_code queues_load(struct engine *e, struct err *err)
 {
     struct queue_list old = e->queues;

@@ -34,12 +34,12 @@ struct queue {
     size_t unlogged_attempts;  /* attempts since then that got no line */
     /* Steady: when its log got a line about a missing destination, 0: never. */
     int64_t missing_dest_at;
-    int64_t worker_absent_at; /* steady: a subscriber's worker is absent since then, 0: it is not */
+    int64_t worker_absent_at; /* steady: since when a subscriber's worker is absent, 0: it is not */
     struct queue_def def;
     bool needs_newer;   /* defined by a newer waybill on the same store; its jobs are not started */
     struct arena arena; /* of def */
     struct ready ready;
-    struct map commandless; /* ready jobs without a command, where the queue has none: see pick.c */
+    struct map commandless; /* ready jobs without a command, if the queue has none: see pick.c */
 
     /* Of the batch, on shared stores. */
     size_t wanted;   /* jobs that claims of the batch may ask for */
@@ -58,7 +58,7 @@ struct queue_list {
 
 struct queue *queue_find(const struct engine *e, struct slice name); /* NULL: there is none */
 
-/* The queue of a job.  Of a damaged store, which has no such queue: queue_new_missing. */
+/* The queue of a job; that of queue_new_missing when a damaged store lacks it. */
 struct queue *queue_by_id(const struct engine *e, int64_t id);
 
 /* Replaces a queue that is missing from a damaged store: accepts and starts no jobs. */
@@ -86,7 +86,7 @@ MUST_CHECK enum err_code queue_add_default(struct engine *e, struct err *err);
 void queue_define(struct queue *q, struct slice json);
 void queue_unlist(struct engine *e, struct queue *q);
 
-/* Sets `code` with the nearest name there is. */
+/* Sets `code` with a message that names the nearest queue. */
 enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
                             struct err *err);
 

@@ -1,9 +1,3 @@
-/*
- * The log of a queue: what happened to it, for people.
- *
- * A line is written in the commit of what it describes.  Failed attempts, which may come by the
- * thousand, get one line a second with the number of those left out.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/queue_log.h"
 

@@ -1,7 +1,7 @@
 /*
  * A queue's own log: what happened to it, for people.
  *
- * Lines are written in the commit they tell of.  Within the batch's transaction.
+ * A line is written in the commit of what it describes.  Within the batch's transaction.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -21,7 +21,8 @@ MUST_CHECK enum err_code queue_note(struct engine *e, const struct queue *q, con
 MUST_CHECK enum err_code queue_note_changed(struct engine *e, const struct queue *q,
                                             struct slice definition, struct err *err);
 
-/* An attempt failed or was lost.  At most one line a second, which counts those without one. */
+/* An attempt failed or was lost.  At most one line a second, with the number of those left
+ * out. */
 MUST_CHECK enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct job *j,
                                             const char *what, struct err *err);
 

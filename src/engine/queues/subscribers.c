@@ -1,12 +1,12 @@
 /*
- * Subscribers: queues that belong to one worker each, so that it gets all that is published to a
- * topic, also what came while it was absent.
+ * Subscribers: queues that belong to one worker each.
  *
- * Such a queue is called TOPIC@WORKER.  It is defined as the queue of the topic's name is, if
- * there is one, and follows its changes.  When its worker was not heard of for its lifetime the
- * queue goes down, which unsubscribes it; what lives in it is cancelled; and it is removed once it
- * holds no jobs.  Whether that is so is looked at once an hour at most, and it takes two looks: a
- * server that was away, or whose clock was set, has to be found by its workers first.
+ * Such a queue is called TOPIC@WORKER.  It has the definition of the queue with the topic's name,
+ * if there is one, and follows its changes.  If its worker is not heard of for the lifetime of the
+ * subscription, the queue goes down, which unsubscribes it; its live jobs are cancelled; and it is
+ * removed once it holds no jobs.  Absent workers are looked for at most once an hour, and a worker
+ * must be absent at two looks: after an outage of the server, or a step of its clock, workers need
+ * time to reconnect.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/subscribers.h"
@@ -99,20 +99,19 @@ static void judge(struct engine *e, struct op *op, struct slice name, struct sli
         queue_def_parse_stored(definition, &e->batch.arena, &def, &op->err) != E_OK)
         (void)err_wrap(&op->err, "queue %s", quote_text(&quote, name));
     else if (q != NULL && !is_subscriber(q))
-        err_set(&op->err, E_CONFLICT, "queue %s is there already, and is no worker's own",
+        err_set(&op->err, E_CONFLICT, "queue %s exists already and belongs to no worker",
                 quote_text(&quote, name));
     else if (q != NULL && !slice_equal(q->def.subscriber_topic, op->subscribe.topic))
-        err_set(&op->err, E_CONFLICT, "queue %s is there already, of another worker and topic",
+        err_set(&op->err, E_CONFLICT, "queue %s exists already, for another worker and topic",
                 quote_text(&quote, name));
     else if (q == NULL && count_subscribers(e) >= e->config.subscriptions_max)
-        err_set(
-            &op->err, E_TOO_MANY,
-            "there are %u subscriptions already, which is all that server.subscriptions allows: "
-            "remove queues that nobody needs (waybill queue delete), or raise it",
-            (unsigned)e->config.subscriptions_max);
+        err_set(&op->err, E_TOO_MANY,
+                "there are %u subscriptions already, the maximum of server.subscriptions: "
+                "remove queues that nobody needs (waybill queue delete), or raise it",
+                (unsigned)e->config.subscriptions_max);
 }
 
-/* A worker that is back is subscribed again. */
+/* Subscribes a worker that is back again. */
 static enum err_code renew(struct engine *e, struct queue *q, struct slice definition,
                            struct err *err)
 {
@@ -155,7 +154,7 @@ enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err)
 
 struct absence {
     struct queue *queue;
-    int64_t seen_at; /* its worker; an unknown one was last seen when the queue was made */
+    int64_t seen_at; /* its worker; an unknown one: when the queue was made */
     int64_t live;    /* jobs that have not ended */
 };
 
@@ -191,7 +190,7 @@ static int64_t ends_at(const struct absence *a)
     return a->seen_at + a->queue->def.subscriber_lifetime_us + SEEN_LATE_US;
 }
 
-/* Its worker is away for too long, and was at the look before. */
+/* Whether its worker has been absent for too long, at this look and at the one before. */
 static bool is_over(struct engine *e, const struct absence *a)
 {
     struct queue *q = a->queue;
@@ -218,7 +217,7 @@ static enum err_code shut(struct engine *e, const struct absence *a, struct err 
     return queue_set_state(e, a->queue, QUEUE_DOWN, why, err);
 }
 
-/* What lives in it is cancelled; when nothing is left in it, it goes. */
+/* Cancels its live jobs; removes the queue once it is empty. */
 static enum err_code clear(struct engine *e, const struct absence *a, struct err *err)
 {
     struct bulk cancel = {.kind = ACTION_CANCEL, .filter = {.queue = slice_of(a->queue->name)}};

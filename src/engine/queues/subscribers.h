@@ -1,6 +1,6 @@
 /*
- * Subscribers: queues that belong to one worker, so that it gets all that is published to a topic,
- * also what came while it was absent.
+ * Subscribers: queues that belong to one worker each, so that it gets everything published to a
+ * topic, also while it is absent.
  *
  * Within the batch's transaction.
  */
@@ -15,17 +15,17 @@
 struct engine;
 struct queue;
 
-/* Makes or renews a worker's queue for a topic. */
+/* Creates or renews a worker's queue for a topic. */
 MUST_CHECK enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err);
 
-/* The definition of a topic's queue has changed: changes those of its subscribers. */
+/* The definition of a topic's queue has changed: its subscribers get the same. */
 MUST_CHECK enum err_code subscribers_follow(struct engine *e, const struct queue *q,
                                             struct err *err);
 
 /* Removes the queues of workers that were absent for too long. */
 MUST_CHECK enum err_code subscribers_expire(struct engine *e, struct err *err);
 
-/* Queues were read or made: sets the time of the next look at subscribers. */
+/* Queues were read or created: sets the time of the next look at subscribers. */
 void subscribers_watch(struct engine *e);
 
 /* Whether the worker has a queue of its own. */

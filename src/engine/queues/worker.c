@@ -1,9 +1,9 @@
 /*
  * Known workers: a name, a number, and when it was last seen.
  *
- * What is seen is written at most every SEEN_EVERY_US for a worker, on a shared store with each
- * beat: lists show that much delay.  A name that was not seen for FORGET_US is forgotten, and so
- * is the oldest of more than WORKERS_MAX.
+ * That a worker was seen is written at most every SEEN_EVERY_US, on a shared store with each beat:
+ * lists may show it that late.  A name that was not seen for FORGET_US is forgotten, and so is the
+ * oldest of more than WORKERS_MAX.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/queues/worker.h"
@@ -22,7 +22,8 @@
 #include "store/queues.h"
 
 #define SEEN_EVERY_US (10 * US_PER_S)
-#define SAY_US US_PER_S /* shared stores: what is said with a beat is newer by this at least */
+#define SAY_US \
+    US_PER_S /* shared stores: a beat reports a worker seen this much later than its row says */
 #define FORGET_US (30 * US_PER_DAY)
 
 enum { WORKERS_MAX = 10000 };
@@ -149,13 +150,13 @@ static struct slice queues_json(struct engine *e, const struct exchange *x)
     return arena_copy(&e->batch.arena, buf_slice(&b));
 }
 
-/* Whether the request comes from the process that the row tells of. */
+/* Whether the request comes from the process that the row describes. */
 static bool is_same_process(const struct known_worker *w, const struct worker_info *info)
 {
     return w != NULL && (info->pid == 0 || info->pid == w->row.pid);
 }
 
-/* From its own description if it sent one, else from what it claims. */
+/* The row from the worker's own description if it sent one, else from what it claims. */
 static struct stored_worker described_row(struct engine *e, const struct exchange *x,
                                           const struct known_worker *w)
 {
@@ -173,7 +174,7 @@ static struct stored_worker described_row(struct engine *e, const struct exchang
         return row;
     if (is_same_process(w, info) && w->row.described)
         return w->row;
-    /* A claim that only listens says nothing of what else is asked for. */
+    /* A claim for no jobs does not name what the worker's other claims ask for. */
     row.queues = is_same_process(w, info) && x->max == 0 ? w->row.queues : queues_json(e, x);
     return row;
 }
@@ -208,7 +209,7 @@ static bool is_as_known(const struct stored_worker *row, const struct stored_wor
 
 void workers_reported(struct engine *e, const struct seen_worker *seen, size_t n)
 {
-    size_t at = 0; /* they come in the order of the workers */
+    size_t at = 0; /* `seen` is in the order of the workers */
 
     for (size_t i = 0; i < e->workers.count && at < n; i++) {
         struct stored_worker *row = &e->workers.items[i]->row;
@@ -272,7 +273,7 @@ static bool is_news(const struct engine *e, const struct stored_worker *row,
 {
     if (w == NULL || w->stale || !is_as_known(row, &w->row))
         return true;
-    /* Where other servers must know when it was seen, the next beat reports it. */
+    /* On a shared store the next beat reports when it was seen. */
     return !must_tell_store(e) &&
            (e->now.wall_at < w->row.seen_at || e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US);
 }
@@ -309,7 +310,7 @@ static void take_fresh(void *ctx, const struct stored_worker *row)
     instance_found(r->e, r->worker);
 }
 
-/* One that is gone from the store is written anew with whatever it says next. */
+/* A worker that is gone from the store is written again with its next request. */
 enum err_code worker_refresh(struct engine *e, struct known_worker *w, struct err *err)
 {
     struct refreshing r = {e, w};
@@ -320,8 +321,8 @@ enum err_code worker_refresh(struct engine *e, struct known_worker *w, struct er
     return store_worker_find(e->store, w->row.id, take_fresh, &r, err);
 }
 
-/* `w`: the worker as it was known, NULL for a new one.  row->id becomes 0 when the name is
- * another's by now. */
+/* `w`: the worker as it was known, NULL for a new one.  row->id becomes 0 when another instance
+ * has taken the name. */
 static enum err_code put_row(struct engine *e, struct known_worker *w, struct stored_worker *row,
                              struct err *err)
 {
@@ -362,7 +363,7 @@ enum err_code worker_heard(struct engine *e, struct slice name, struct err *err)
     return put_row(e, w, &row, err);
 }
 
-/* Forgets who has the name. */
+/* Refuses the op; its row is read again, as another instance has taken the name. */
 static enum err_code lost_name(struct engine *e, struct op *op, struct known_worker *w)
 {
     if (w != NULL)

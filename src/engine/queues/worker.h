@@ -19,8 +19,8 @@
 
 struct engine;
 
-/* Shared stores: how much later than its row says a worker may have been heard of; one that holds
- * jobs, or any.  Servers report those they hear with each beat, and one that is granted jobs in the
+/* Shared stores: how much later than its row says a worker may have been heard of; the first for
+ * one that holds jobs.  Servers report workers with each beat, and one that is granted jobs in the
  * same commit. */
 #define WORKER_LAG_BUSY_US (4 * US_PER_S)
 #define WORKER_LAG_US (14 * US_PER_S)
@@ -60,8 +60,8 @@ MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 /* Whether there is something to write about a claiming worker. */
 bool worker_has_changed(struct engine *e, const struct exchange *x);
 
-/* Notes that a claiming worker is present.  The op is refused when another server has meanwhile let
- * in another instance of its name. */
+/* Notes that a claiming worker is present.  Refuses the op when another server has meanwhile
+ * admitted another instance of its name. */
 MUST_CHECK enum err_code worker_seen(struct engine *e, struct op *op, struct err *err);
 
 /* The worker was heard of by a request that is no claim.  Does not prolong an instance. */
@@ -75,7 +75,7 @@ struct seen_worker *workers_to_report(struct engine *e, size_t *ret_n);
 /* The beat has reported some of them. */
 void workers_reported(struct engine *e, const struct seen_worker *seen, size_t n);
 
-/* The worker is granted jobs: other servers must know in time that it is present. */
+/* The worker is granted jobs: writes that it is present, for other servers. */
 MUST_CHECK enum err_code worker_report(struct engine *e, struct slice name, struct err *err);
 
 /* Another server has written the row of a worker. */

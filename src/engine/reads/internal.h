@@ -14,8 +14,8 @@ struct query_view {
     struct arena arena;
     VEC(struct stored_queue) queues;
     VEC(struct stored_worker) workers;
-    struct names served; /* queues that a live worker takes jobs of */
-    struct names broken; /* queue to struct broken_queue: where its program cannot be started */
+    struct names served; /* queues that a live worker serves */
+    struct names broken; /* queue to struct broken_queue: workers that cannot start its program */
     int64_t now_at;
 };
 
@@ -25,8 +25,8 @@ struct broken_queue {
     struct broken_queue *next;
 };
 
-const struct stored_queue *view_queue(const struct query_view *v,
-                                      int64_t id); /* NULL: it is gone */
+/* NULL: it is gone. */
+const struct stored_queue *view_queue(const struct query_view *v, int64_t id);
 const struct stored_queue *view_queue_named(const struct query_view *v, struct slice name);
 enum err_code view_queue_unknown(const struct query_view *v, struct slice name, enum err_code code,
                                  struct err *err);
@@ -35,7 +35,7 @@ struct slice view_worker_name(const struct query_view *v, int64_t id);
 
 bool view_worker_lives(const struct query_view *v, const struct stored_worker *w);
 
-/* Some live worker takes jobs of that queue. */
+/* Whether a live worker takes jobs of that queue. */
 bool view_is_served(const struct query_view *v, struct slice queue);
 
 /* The live workers that cannot start its program; NULL: there are none. */
@@ -46,7 +46,7 @@ struct slice worker_place(const struct stored_worker *w);
 
 MUST_CHECK enum err_code view_take_workers(struct query_view *v, struct err *err);
 
-/* One function a kind of query: query_job, query_jobs, … */
+/* One function for each kind of query: query_job, query_jobs, … */
 typedef enum err_code query_fn(struct query_view *v, struct query *q, struct err *err);
 
 #define QUERY_FUNCTION(kind, function, names) query_fn query_##function;

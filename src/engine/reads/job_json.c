@@ -36,8 +36,8 @@ void jtext_add_error(struct buf *b, const struct err *err)
     buf_add_char(b, '}');
 }
 
-/* NUL cannot be in a string as we read them; and where many bytes need an escape of six, base64 is
- * shorter. */
+/* Our JSON strings must not contain NUL; and base64 is shorter where many bytes need an escape of
+ * six. */
 static bool is_text(struct slice body)
 {
     size_t escapes = 0;
@@ -136,8 +136,7 @@ static void add_time(struct buf *b, const char *key, int64_t at)
         jtext_put_time(b, key, at);
 }
 
-/* timeout, retry, command: as they were handed in, a checked object without white space around
- * it. */
+/* timeout, retry, command: a checked object as submitted, without white space around it. */
 static void add_options(struct buf *b, struct slice options)
 {
     if (options.size <= 2)
@@ -168,8 +167,7 @@ void jtext_add_grant(struct buf *b, const struct job *j, struct slice queue)
     add_time(b, "lease_until", j->lease_until_at);
 }
 
-/* The numbers that every claimed job has, in one go: this is written for each job that is ever
- * run. */
+/* The numbers that every claimed job has, in one call: it runs for each grant. */
 static void add_claimed_numbers(struct buf *b, const struct job *j)
 {
     char created[TIME_TEXT_SIZE];

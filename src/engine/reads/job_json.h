@@ -29,14 +29,14 @@ void jtext_add_merged(struct buf *b, struct slice base, struct slice over);
 /* "url": the job's full id; nothing when url, the base of it, is NULL. */
 void jtext_add_job_url(struct buf *b, const char *url, int64_t id);
 
-/* The object with those members alone that are kept; keys as they stand in it. */
+/* Adds the object with only the members whose keys, as written in it, `keeps` accepts. */
 typedef bool jtext_keeps_fn(void *ctx, struct slice key);
 void jtext_add_kept(struct buf *b, struct slice object, jtext_keeps_fn *keeps, void *ctx);
 
 /* What all jobs of one queue and one claim have in common: "queue","lease_until". */
 void jtext_add_grant(struct buf *b, const struct job *j, struct slice queue);
 
-/* What a worker gets of a job beside the job itself. */
+/* What a worker gets besides the job itself. */
 struct claimed_texts {
     struct slice lease;
     struct slice grant; /* what jtext_add_grant wrote */
@@ -46,11 +46,10 @@ struct claimed_texts {
 
 void jtext_add_claimed(struct buf *b, const struct job *j, const struct claimed_texts *texts);
 
-/* The job's own fields as people see them, without the braces: the caller adds what it knows
- * beyond. */
+/* The job's own fields as people see them, without the braces: the caller may add more. */
 void jtext_add_job_fields(struct buf *b, const struct job *j, struct slice queue);
 
-/* What the routing says, in full or in short: step, parent and topic. */
+/* The routing, whole or in short: step, parent and topic. */
 void jtext_add_routing(struct buf *b, const struct job *j, bool whole);
 
 /* One entry of the record; `name` is the step's, the queue's of a job without steps. */

@@ -35,7 +35,7 @@ struct reason {
     int64_t until_at;
 };
 
-enum { REASON_NAME = 80, REASON_TEXT = 200 }; /* bytes of what others have named and said */
+enum { REASON_NAME = 80, REASON_TEXT = 200 }; /* maximum bytes of names and texts from outside */
 
 static void say(struct reason *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void say(struct reason *r, const char *code, const char *fmt, ...)
@@ -57,7 +57,7 @@ static void say_broken(struct reason *r, struct slice queue, const struct broken
         (int)place.size, place.data, (int)why.size, why.data);
 }
 
-/* Workers that run programs leave it to others. */
+/* Whether neither the job nor its queue has a command: workers that run programs skip it. */
 static bool brings_no_command(const struct stored_queue *q, const struct job *j)
 {
     struct slice value;
@@ -80,7 +80,7 @@ static void reason_ready(const struct query_view *v, const struct stored_queue *
             queue_state_name(q->state));
     else if (view_is_served(v, q->name))
         say(r, "waiting", "waits for a free worker of %.*s%s", size, name.data,
-            brings_no_command(q, j) ? ", one that knows what to do: it brings no command" : "");
+            brings_no_command(q, j) ? ", one that runs jobs without a command" : "");
     else if (broken != NULL)
         say_broken(r, name, broken);
     else
@@ -201,7 +201,7 @@ static void take_why(void *ctx, const struct queue_log_line *line)
     buf_add_slice(why, utf8_cut(line->text, REASON_TEXT));
 }
 
-/* Why it is so, and what ends it: for one job, lists have no room for that. */
+/* Says why the queue has stopped and what resumes it.  For one job only: lists have no room. */
 static enum err_code say_stopped(struct query_view *v, const struct job *j, struct reason *r,
                                  struct err *err)
 {
@@ -240,7 +240,7 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     return query_add_last_line(b, v, j, err);
 }
 
-/* Whose a staged job is, and what it waits for. */
+/* Adds which job has emitted a staged job: it waits for that one. */
 static enum err_code add_owner(struct buf *b, struct query_view *v, const struct job *j,
                                struct err *err)
 {
@@ -252,12 +252,12 @@ static enum err_code add_owner(struct buf *b, struct query_view *v, const struct
     if (store_emit_owner(v->store, j->id.v, &owner, err) != E_OK)
         return err->code;
     jtext_add_key(b, "reason");
-    buf_addf(b, "{\"code\":\"staged\",\"text\":\"emitted by job %s, which has to end well first\"}",
+    buf_addf(b, "{\"code\":\"staged\",\"text\":\"emitted by job %s, which must succeed first\"}",
              id_format(owner, id));
     return E_OK;
 }
 
-/* Where the next attempt would continue. */
+/* Adds the cursor: where the next attempt would continue. */
 static enum err_code add_cursor(struct buf *b, struct query_view *v, const struct job *j,
                                 struct err *err)
 {
@@ -277,8 +277,8 @@ struct record {
     int last_attempt;
 };
 
-/* What was run here was in that queue, which may be another than its step names; what was not, in
- * the step's. */
+/* An entry that ran here shows the queue it ran in, which may differ from the one its step names;
+ * any other shows the step's queue. */
 static void take_entry(void *ctx, const struct progress_entry *entry)
 {
     struct record *r = ctx;
@@ -293,7 +293,7 @@ static void take_entry(void *ctx, const struct progress_entry *entry)
     r->last_attempt = entry->seq;
 }
 
-/* The entries of the table, then the last one, which is in the row of an ended job. */
+/* Adds the entries of the table, then the last one, which is in the row of an ended job. */
 static enum err_code add_record(struct buf *b, struct query_view *v, const struct job *j,
                                 struct err *err)
 {
@@ -366,7 +366,7 @@ static int newest_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* Looks at the next rows below `below`.  Ids from *ret_floor on are complete; 0: nothing is
+/* Reads the next rows with ids below `below`.  Ids from *ret_floor on are complete; 0: no rows are
  * left. */
 static enum err_code read_window(struct query_view *v, struct window *w, int64_t below,
                                  int64_t *ret_floor, struct err *err)
@@ -442,7 +442,7 @@ static enum err_code read_page(struct query_view *v, struct query *q, struct win
                                int64_t *below, struct err *err)
 {
     int left = q->limit;
-    int64_t first = *below; /* once the page has come further, it ends where its time does */
+    int64_t first = *below; /* a page that has passed this ends when its time is up */
 
     for (int n = 0;
          n < WINDOWS_MAX && left > 0 && *below > q->filter.first_id && q->reply.size <= PAGE_BYTES;
@@ -467,7 +467,7 @@ static enum err_code parse_cursor(struct slice cursor, int64_t *ret_below, struc
         id_parse(slice_make(cursor.data + mark, cursor.size - mark), ret_below))
         return E_OK;
     return err_set(err, E_INVALID,
-                   "'cursor' is not one that a list of jobs gave out: leave it off to begin anew");
+                   "'cursor' was not returned by a list of jobs: leave it out to start again");
 }
 
 enum err_code query_find_queue(const struct query_view *v, struct slice name, int64_t *ret_queue,

@@ -1,8 +1,7 @@
 /*
  * The last line that a failed job has printed.
  *
- * Of a route that is the line of the step that failed: its final steps, which run after it, print
- * as well.
+ * In a route it is the last line of the step that failed: final steps run after it and print, too.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/jtext/jtext.h"

@@ -92,7 +92,7 @@ static void add_waiting(void *ctx, const struct stored_wait *w)
     buf_add_char(b, '}');
 }
 
-/* One that nobody has raised, and nobody waits for, is at 0. */
+/* A signal that was never raised, and that nothing waits for, is at 0. */
 enum err_code query_signal(struct query_view *v, struct query *q, struct err *err)
 {
     struct stored_signal s;
@@ -115,7 +115,7 @@ enum err_code query_signal(struct query_view *v, struct query *q, struct err *er
 
 /* ---- joins ---- */
 
-/* The members of its definition stand among its own. */
+/* The members of its definition are added to its own. */
 static void add_join(struct buf *b, const struct stored_join *j, int64_t keys)
 {
     jtext_put_string(b, "name", j->name);

@@ -1,8 +1,8 @@
 /*
- * What a bulk action would do: how many jobs it means, and a few of them.
+ * What a bulk action would do: how many jobs it selects, and a few of them.
  *
- * Counts row by row, as the action itself would, newest first.  A count that takes longer than a
- * query may says how far it came.
+ * Counts row by row, as the action itself would, newest first.  A count that reaches the time limit
+ * of a query is returned as far as it got.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/jtext/jtext.h"
@@ -37,7 +37,7 @@ static void take_row(void *ctx, const struct job *j)
         p->examples[p->n_examples++] = j->id.v;
 }
 
-/* All of a stretch; E_TOO_SLOW when the time is up. */
+/* Counts a whole stretch; E_TOO_SLOW when the time is up. */
 static enum err_code count(struct query_view *v, struct plan *p, enum store_stretch which,
                            struct err *err)
 {
@@ -58,7 +58,7 @@ static enum err_code count(struct query_view *v, struct plan *p, enum store_stre
     return E_OK;
 }
 
-/* The living first: what runs or waits is what an action is about. */
+/* Live jobs first: actions are mostly about those that run or wait. */
 static enum err_code count_all(struct query_view *v, struct plan *p, struct err *err)
 {
     const struct job_filter *f = p->filter;

@@ -31,7 +31,7 @@ void query_deinit(struct query *q)
 
 /* ---- names ---- */
 
-/* They come in the order of their numbers. */
+/* Queues are in the order of their ids. */
 const struct stored_queue *view_queue(const struct query_view *v, int64_t id)
 {
     size_t low = 0;
@@ -175,7 +175,7 @@ enum err_code query_log(struct query_view *v, struct query *q, struct err *err)
 struct log_marks {
     struct buf *times;
     struct buf attempts, errors;
-    int64_t last; /* attempt: one that was handed back begins only once */
+    int64_t last; /* last attempt: one that was returned and begins again is listed once */
 };
 
 static void add_mark(void *ctx, const struct log_mark *mark)

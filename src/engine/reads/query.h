@@ -2,8 +2,8 @@
  * Queries: what is read, never changed.  Run on reader threads, each with a read-only store of its
  * own.
  *
- * A query has a time limit: E_TOO_SLOW.  A list reads a bounded number of rows: it comes back short
- * with a cursor long before.
+ * A query has a time limit: E_TOO_SLOW.  A list reads a bounded number of rows, far below that: it
+ * may return a short page with a cursor.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -18,8 +18,7 @@
 
 struct store;
 
-/* Every kind of query: its function is query_NAME (engine/reads), the names it needs are loaded
- * before.
+/* Every kind of query: its function, query_NAME, and the names that are loaded before it.
  *
  *   JOB        one job, whole: {"id",…}
  *   JOBS       {"jobs":[…],"cursor"}
@@ -75,7 +74,7 @@ struct query {
     bool whole;                  /* JOBS: values of any size, but no bodies */
     int limit;                   /* of lists: 1 to 1000 */
     struct slice cursor;    /* JOBS: empty: from the newest; others: data NULL: from the first */
-    int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: that many before the end */
+    int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: from the end */
     int64_t now_at;
     const char *url; /* base of full ids; NULL: none */
 

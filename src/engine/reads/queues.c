@@ -32,7 +32,7 @@ static void add_states(struct buf *b, const int64_t n[JOB_STATE_COUNT])
     buf_add_char(b, '}');
 }
 
-/* Where a queue's counts begin: they come in the order of queues. */
+/* Index of a queue's first count: they are in the order of queues. */
 static size_t first_of(const struct count_list *list, int64_t queue)
 {
     size_t low = 0;
@@ -76,7 +76,7 @@ static void add_broken(struct buf *b, const struct broken_queue *broken)
     buf_add_char(b, ']');
 }
 
-/* "why":{"text","at"}: who or what has brought it into its state. */
+/* "why":{"text","at"}: who or what has set its state. */
 static void add_why(void *ctx, const struct queue_log_line *line)
 {
     struct buf *b = ctx;

@@ -9,7 +9,7 @@
 #include "core/route/dest.h"
 #include "engine/reads/internal.h"
 
-/* A queue and what it is subscribed to: one topic, or those that begin like it. */
+/* A queue and what it is subscribed to: one topic, or all that match a pattern. */
 struct subscription {
     struct slice topic;
     struct slice queue;
@@ -31,7 +31,8 @@ static void add_exact(struct subscriptions *s, struct slice topic, struct slice 
     VEC_PUSH(&s->exact, ((struct subscription){.topic = topic, .queue = queue}));
 }
 
-/* A worker's own queue hears its topic alone, any other its own name and what it says. */
+/* A worker's own queue is subscribed to its topic alone, any other to its own name and to what its
+ * definition says. */
 static enum err_code take_queue(struct query_view *v, const struct stored_queue *q,
                                 struct subscriptions *s, struct err *err)
 {
@@ -107,7 +108,7 @@ static void add_queue(struct buf *b, struct slice queue)
     jtext_add_string(b, queue);
 }
 
-/* Of two patterns of one queue that match, one counts. */
+/* A queue with two patterns that match counts once. */
 static bool is_first_match(const struct subscriptions *s, size_t i, struct slice topic)
 {
     for (size_t j = 0; j < i; j++)
@@ -117,7 +118,7 @@ static bool is_first_match(const struct subscriptions *s, size_t i, struct slice
     return true;
 }
 
-/* Returns how many are subscribed. */
+/* Returns the number of subscribed queues. */
 static size_t add_topic(struct buf *b, const struct subscriptions *s, const struct topic *t)
 {
     size_t n = 0;
@@ -161,7 +162,7 @@ static void add_all(struct buf *b, const struct subscriptions *s)
     }
 }
 
-/* Patterns are shown for what they are: many topics that nobody has named. */
+/* Adds patterns as they are: no list has the topics that they match. */
 static void add_patterns(struct buf *b, const struct subscriptions *s)
 {
     const struct subscriptions none = {.patterns = VEC_INIT};

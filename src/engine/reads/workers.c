@@ -1,8 +1,7 @@
 /*
  * Workers as people see them, and which queues they serve.
  *
- * What a worker runs is read from the claims that were granted to it: it is what the store knows,
- * whatever the worker says.
+ * The jobs that a worker runs are read from its claims in the store, not from its own reports.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
@@ -12,13 +11,13 @@
 #include "store/jobs/claims.h"
 #include "store/jobs/jobs.h"
 
-/* A worker that waits for work is heard of at least every wait plus what is written late. */
+/* Longest silence of a live worker: it reports at least once per wait, and that is written late. */
 #define WORKER_LIVES_US (90 * US_PER_S)
 
 enum {
     SHOWN_JOBS = 100,   /* of one worker */
     LOOKED_AT = 50000,  /* jobs of all workers together */
-    SHOWN_INSTANCE = 8, /* the whole of it would be the right to claim for the worker */
+    SHOWN_INSTANCE = 8, /* bytes; whoever has the whole can claim as the worker */
 };
 
 /* ---- names ---- */
@@ -125,7 +124,7 @@ enum err_code view_take_workers(struct query_view *v, struct err *err)
 
 /* ---- what they run ---- */
 
-/* One claim that a worker holds, perhaps. */
+/* A claim of a worker, whose jobs may have ended. */
 struct held_claim {
     struct stored_claim claim;
     struct held_claim *next; /* of the same worker, newer */

@@ -25,8 +25,7 @@
 
 /* ---- telling ---- */
 
-/* Whether there is room for more.  When there is none left, the others are asked to look at
- * everything. */
+/* Whether there is room for more.  If not, the others are told to look at everything. */
 static bool add_news(struct engine *e, size_t room)
 {
     if (e->shared.news.size == 0)
@@ -58,8 +57,8 @@ void news_add_worker(struct engine *e, int64_t number)
         buf_addf(&e->shared.news, " w %" PRId64, number);
 }
 
-/* What is ready and was not given to anybody: others may be waiting for it.  Who joins reads the
- * store. */
+/* Notes the queues with ready jobs that were not granted: claims may wait at other servers.  One
+ * that joins reads the store. */
 static void note_ready(struct engine *e)
 {
     if (e->shared.only_server)
@@ -130,7 +129,7 @@ enum err_code news_write(struct engine *e, struct err *err)
 
 /* ---- hearing ---- */
 
-/* Somebody who waits here may want to know. */
+/* Claims that wait here may get the jobs. */
 static void hear_ready(struct engine *e, int64_t queue)
 {
     struct queue *q = map_find(&e->queues.by_id, queue);

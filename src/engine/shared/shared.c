@@ -1,11 +1,10 @@
 /*
  * A store that other servers write to as well.
  *
- * Nothing in memory is the truth then.  A batch begins its transaction before it looks at anything,
- * learns the database's time and whether queues have changed, and holds what it judges against the
- * others.  Lists of ready jobs are filled for one batch by a scan that passes over what others
- * hold; only that a queue was empty is remembered, until news says otherwise.  Claims in memory are
- * those of this server's node.
+ * At the start of its transaction a batch learns the database's time and whether queues have
+ * changed.  Ready lists are filled for one batch by a scan that skips what others have locked; only
+ * that a queue was empty is remembered, until news says otherwise.  Claims in memory are those of
+ * this server's node.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/shared/shared.h"
@@ -26,18 +25,18 @@
 #include "store/shared.h"
 #include "store/work.h"
 
-/* How often a server says that it lives, and until when it is then taken as alive.  One that has
- * granted leases is in a hurry: its jobs wait to be judged.  The others look again when a member's
- * time has passed, so that a dead one is taken over within ALIVE_US and a little, however rarely an
- * idle server beats. */
+/* How often a server reports that it is alive, and for how long it then counts as alive.  Both are
+ * shorter for one that has granted leases: its jobs wait until they are judged.  The others look
+ * again when a member's time has passed, so that a dead one is taken over soon after ALIVE_US,
+ * however rarely an idle server beats. */
 #define BEAT_US (10 * US_PER_S)
 #define ALIVE_US (14 * US_PER_S)
 #define BEAT_BUSY_US (2 * US_PER_S)
 #define ALIVE_BUSY_US (6 * US_PER_S)
 #define BEAT_FAILED_US (200 * US_PER_MS)
-#define TAKEOVER_US (200 * US_PER_MS) /* behind the end of a member's time */
+#define TAKEOVER_US (200 * US_PER_MS) /* wait after a member's time has passed */
 
-#define ADOPTED_TEXT_MAX 1000 /* of the names of dead servers */
+#define ADOPTED_TEXT_MAX 1000 /* bytes of the names of dead servers */
 
 static bool has_granted(const struct engine *e)
 {
@@ -96,7 +95,7 @@ int64_t shared_line_number(struct engine *e)
     return e->shared.is_on ? engine_new_id(e) : 0;
 }
 
-/* What the first ones carry is read for all claims of the batch at once. */
+/* Reads the contents of the first ready jobs for all claims of the batch at once. */
 static enum err_code fill_sole(struct engine *e, struct queue *q, bool held, struct err *err)
 {
     struct ready *r = &q->ready;
@@ -165,7 +164,7 @@ static enum err_code load_queues(struct engine *e, const struct store_view *view
     return E_OK;
 }
 
-/* One that joins again has a clock that it believes, and ids that it has handed out. */
+/* A server that joins again keeps the clock it has accepted, and the ids it has handed out. */
 static enum err_code begin_ids(struct engine *e, const struct store_seat *seat, struct err *err)
 {
     if (e->ids.end == 0) {
@@ -183,7 +182,7 @@ static enum err_code begin_ids(struct engine *e, const struct store_seat *seat, 
     return E_OK;
 }
 
-/* In its own transaction, beside no other server: the first one makes what a new store has. */
+/* In its own transaction, while no other server has one: the first server fills a new store. */
 static enum err_code load_all(struct engine *e, const struct store_seat *seat, struct err *err)
 {
     struct store_view view;
@@ -215,7 +214,7 @@ static enum err_code join(struct engine *e, struct err *err)
     e->shared.beat_at = e->now.steady_at;
     enum err_code code = load_all(e, &seat, err);
 
-    if (code != E_OK) { /* what its node has granted is not looked after yet */
+    if (code != E_OK) { /* the claims of its node are not in memory yet */
         store_rollback(e->store);
         store_unseat(e->store);
         e->batch.in_transaction = false;
@@ -231,8 +230,8 @@ enum err_code shared_open(struct engine *e, struct err *err)
     e->shared.ready_news_at = e->shared.recheck_at = TIME_NEVER;
     if (join(e, err) != E_OK)
         return err->code;
-    /* While this server was away its workers could not be heard: their names stay theirs for a
-     * lease, whatever an earlier process knew of pauses. */
+    /* Workers could not be heard while this server was away: they keep their names for a lease,
+     * whatever an earlier process knew of pauses. */
     clocks_outage(e);
     return E_OK;
 }
@@ -252,7 +251,7 @@ static bool is_known_empty(const struct queue *q)
     return q->ready.complete && q->ready.count == 0;
 }
 
-/* Whether a claim can be answered from what memory knows: that there is nothing. */
+/* Whether a claim must read the store: memory may know that its queues have no ready jobs. */
 static bool claim_must_look(const struct engine *e, const struct op *op)
 {
     const struct exchange *x = &op->exchange;
@@ -275,7 +274,7 @@ static bool is_bare_claim(const struct op *op)
            op->exchange.n_emit == 0 && !op->exchange.all;
 }
 
-/* Whether the batch looks at the store: then its transaction begins before anything else. */
+/* Whether the batch reads the store: then its transaction begins before anything else. */
 static bool must_begin(struct engine *e, struct op **ops, size_t n)
 {
     if (sweep_is_due(e) || e->clocks.step_us != 0 || e->emitters.is_unsettled ||
@@ -293,7 +292,7 @@ static bool must_begin(struct engine *e, struct op **ops, size_t n)
     return false;
 }
 
-/* How many jobs the claims of the batch may get, of each queue. */
+/* Adds up how many jobs of each queue the claims of the batch may get. */
 static void count_wanted(struct engine *e, struct op *op)
 {
     const struct exchange *x = &op->exchange;
@@ -345,7 +344,7 @@ enum err_code shared_begin_write(struct engine *e, struct err *err)
     if (view.changes == e->shared.queue_changes)
         return E_OK;
     e->shared.queue_changes = -1; /* the batch runs again, and begins with the queues */
-    return err_set(err, E_UNAVAILABLE, "another server has changed a queue at this instant");
+    return err_set(err, E_UNAVAILABLE, "another server has just changed a queue");
 }
 
 /* ---- the end of a batch ---- */

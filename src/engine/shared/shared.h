@@ -1,8 +1,8 @@
 /*
  * A store that other servers write to as well.
  *
- * Nothing in memory is the truth then: a batch begins its transaction before it looks at anything,
- * and locks what it judges.  On an embedded store none of these functions does anything, unless its
+ * Memory may be out of date then: a batch begins its transaction before it looks at anything, and
+ * locks what it judges.  On an embedded store none of these functions does anything, unless its
  * comment says so: use cases call them without asking which store it is.
  * Engine thread only.
  */
@@ -24,17 +24,17 @@ struct queue;
 
 struct shared {
     bool is_on;       /* other servers may write to the store */
-    bool only_server; /* there was no other server when the last transaction began: lists last */
+    bool only_server; /* no other server when the last transaction began: ready lists stay valid */
     int64_t store_ahead_us; /* the database's clock minus our steady one, its sleep included */
     /* The store's count of changed queues, as memory has it; -1: not known. */
     int64_t queue_changes;
     int64_t beat_at;    /* steady: when to report that this server is alive */
-    int64_t recheck_at; /* steady: when claims that wait are looked at again, because of that */
+    int64_t recheck_at; /* steady: when to look at waiting claims again, after saw_locked_ready */
     bool news_missed;   /* news about ended jobs may have been missed */
 
     /* Of the batch. */
     bool exclusive;        /* no other server's batch runs beside it */
-    bool saw_locked_ready; /* others hold jobs that are ready; they may stay so */
+    bool saw_locked_ready; /* other servers lock ready jobs, which may stay ready */
 
     /* News to other servers (news.c). */
     struct buf news; /* of the batch */
@@ -49,14 +49,14 @@ void shared_close(struct engine *e);
 
 /* ---- the batch ---- */
 
-/* Begins the transaction, if the batch looks at the store. */
+/* Begins the transaction if the batch must look at the store. */
 MUST_CHECK enum err_code shared_begin(struct engine *e, struct err *err);
 
-/* Begins it for a batch that writes after all.  Embedded: begins the transaction. */
+/* Begins it for a batch that writes after all; embedded too. */
 MUST_CHECK enum err_code shared_begin_write(struct engine *e, struct err *err);
 
-/* Between the batch's last write and its commit: news, that this server is alive, and that ids up
- * to `ids_mark` may have been handed out.  Embedded: the mark, if it is a new one. */
+/* Between the batch's last write and its commit: writes its news, that this server is alive, and
+ * that ids up to `ids_mark` may have been handed out.  Embedded: the mark, if it is a new one. */
 MUST_CHECK enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err);
 
 /* The batch is over, whether it was committed or not. */
@@ -64,11 +64,11 @@ void shared_clear(struct engine *e);
 
 /* ---- memory and the store ---- */
 
-/* Whether memory may lack what other servers have done: the store is asked then.  Embedded: never,
- * memory has everything. */
+/* Whether memory may lack what other servers have done, so that the store must be asked.  Embedded:
+ * never. */
 bool must_ask_store(const struct engine *e);
 
-/* Whether other servers judge by what this one knows: it is written then.  Embedded: never. */
+/* Whether other servers judge by what this one writes.  Embedded: never. */
 bool must_tell_store(const struct engine *e);
 
 /* Whether no other server's batch runs beside this one.  Embedded: always. */
@@ -103,7 +103,7 @@ MUST_CHECK enum err_code shared_move_due(struct engine *e, int64_t step_us, stru
  * tried again. */
 void shared_beat(struct engine *e);
 
-/* Looks again at what others held a moment ago. */
+/* Looks again at ready jobs that others had locked. */
 void shared_recheck(struct engine *e);
 
 /* When one of these is due next; TIME_NEVER: never. */
@@ -114,12 +114,12 @@ void shared_rejoin(struct engine *e);
 
 /* ---- single jobs ---- */
 
-/* Locks a job that is about to be judged by what store_job_load and its kin read. */
+/* Locks a job before it is loaded to be judged. */
 MUST_CHECK enum err_code lock_job(struct engine *e, int64_t id, struct err *err);
 
-/* Whichever server ends this job sends news of it; *ret_over: it has ended, or is missing. */
+/* Has the server that ends this job send news of it; *ret_over: it has ended, or is missing. */
 MUST_CHECK enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over,
                                       struct err *err);
 
-/* News may have been missed: looks again at the jobs whose end somebody waits for. */
+/* News may have been missed: looks again at the jobs whose end ops wait for. */
 MUST_CHECK enum err_code shared_check_watched(struct engine *e, struct err *err);

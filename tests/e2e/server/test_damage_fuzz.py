@@ -332,7 +332,7 @@ def with_waiters(directory, after, count):
 def assert_passed_over(server, bad):
     """The others went on; that one is told, and not tried for ever."""
     log = server.log_text()
-    assert f"job {bad} is passed over until the next start" in log, log[-3000:]
+    assert f"job {bad} is skipped until the next start" in log, log[-3000:]
     assert server.unix().get("/readyz").status == 503
     assert server.unix().metrics()["waybill_store_damaged"] == 1
     assert len(log.splitlines()) < 100, log[-3000:]
