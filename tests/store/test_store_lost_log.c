@@ -1,5 +1,6 @@
 /*
  * A write-ahead log that is lost after a crash is reported, and nothing else is taken for it.
+ * The same for a log whose header is bad: what is lost depends on what the database holds.
  */
 /* SPDX-License-Identifier: MIT */
 #include <sqlite3.h>
@@ -8,6 +9,7 @@
 #include "store/internal.h"
 #include "store/meta.h"
 #include "store/sqlite/internal.h"
+#include "store/sqlite/wal.h"
 #include "store_fixture.h"
 
 #define LOG_FILE FIXTURE_FILE "-wal"
@@ -234,6 +236,139 @@ static void a_mark_that_cannot_be_written_fails_no_commit(void **state)
     fx.store = fixture_open(STORE_WRITE);
 }
 
+/* ---- a bad header ---- */
+
+enum { PAGE = 8192, FRAME = 24 + PAGE };
+
+/* As SQLite leaves it when the disk is full while it starts the log again: the first salt is one
+ * higher, the second is new in part, the checksum is that of the old header. */
+static void write_half_a_header(void)
+{
+    unsigned char header[32];
+
+    assert_true(powercut_peek(fx.disk, LOG_FILE, 0, header, sizeof(header)));
+    header[15]++;
+    header[19]++;
+    header[20] ^= 0x28;
+    assert_true(powercut_poke(fx.disk, LOG_FILE, 0, header, sizeof(header)));
+}
+
+static int64_t commits_told_as_lost(void)
+{
+    struct wal_loss loss;
+
+    ok(sqlite_wal_scan(FIXTURE_FILE, "store-test", &loss, &err));
+    return loss.commits;
+}
+
+/* Commits, all in the log, of which all are in the database as well. */
+static void write_checkpointed_log(void)
+{
+    for (int i = 0; i < 5; i++)
+        set_mark(i);
+    raw_sql("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
+static void half_a_header_after_a_checkpoint_is_no_loss(void **state)
+{
+    (void)state;
+    only_embedded("its log is its own");
+    write_checkpointed_log();
+    die();
+    write_half_a_header();
+    assert_int_equal(commits_told_as_lost(), 0);
+    assert_false(opens_with_a_loss());
+    assert_int_equal(get_mark(), 4);
+}
+
+static void half_a_header_of_a_log_that_cut_off_pages_is_no_loss(void **state)
+{
+    (void)state;
+    only_embedded("its log is its own");
+    begin();
+    ok(sqlite_exec((struct sqlite_db *)fx.store->db,
+                   "CREATE TABLE big AS SELECT zeroblob(1000000) AS b", &err));
+    commit();
+    begin();
+    ok(sqlite_exec((struct sqlite_db *)fx.store->db, "DROP TABLE big", &err));
+    commit();
+    begin();
+    ok(store_shrink(fx.store, 1000, &err));
+    commit();
+    write_checkpointed_log();
+    assert_true(powercut_size(fx.disk, FIXTURE_FILE) < 1000000);
+    die();
+    write_half_a_header();
+    assert_int_equal(commits_told_as_lost(), 0);
+}
+
+/* The number of the page that the last frame of the log holds. */
+static int64_t page_of_last_frame(void)
+{
+    int64_t frames = (powercut_size(fx.disk, LOG_FILE) - 32) / FRAME;
+    unsigned char number[4];
+
+    assert_true(powercut_peek(fx.disk, LOG_FILE, 32 + (frames - 1) * FRAME, number, 4));
+    return number[2] << 8 | number[3];
+}
+
+static void a_bad_header_with_one_page_not_in_the_database_is_reported(void **state)
+{
+    static char page[PAGE];
+
+    (void)state;
+    only_embedded("its log is its own");
+    write_checkpointed_log();
+    int64_t at = (page_of_last_frame() - 1) * PAGE;
+
+    assert_true(powercut_peek(fx.disk, FIXTURE_FILE, at, page, PAGE));
+    set_mark(5); /* starts the log again */
+    set_mark(6);
+    raw_sql("PRAGMA wal_checkpoint(PASSIVE)");
+    die();
+    write_half_a_header();
+    assert_int_equal(commits_told_as_lost(), 0);
+    assert_true(powercut_poke(fx.disk, FIXTURE_FILE, at, page, PAGE));
+    assert_int_equal(commits_told_as_lost(), 2);
+}
+
+static void a_bad_header_with_a_commit_after_the_checkpoint_is_reported(void **state)
+{
+    (void)state;
+    only_embedded("its log is its own");
+    write_checkpointed_log();
+    set_mark(5);
+    set_mark(6);
+    die();
+    write_half_a_header();
+    assert_int_equal(commits_told_as_lost(), 2);
+}
+
+/* The database holds all that is before the bad frame, but nothing of what is behind it. */
+static void commits_behind_a_bad_header_and_a_bad_frame_are_reported(void **state)
+{
+    sqlite3 *reader = NULL;
+
+    (void)state;
+    only_embedded("its log is its own");
+    set_mark(1);
+    assert_int_equal(sqlite3_open_v2(FIXTURE_FILE, &reader, SQLITE_OPEN_READONLY, "store-test"),
+                     SQLITE_OK);
+    /* While it reads the log, no commit starts it again. */
+    assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT * FROM meta", NULL, NULL, NULL),
+                     SQLITE_OK);
+    raw_sql("PRAGMA wal_checkpoint(PASSIVE)");
+    int64_t end = powercut_size(fx.disk, LOG_FILE);
+
+    for (int i = 2; i < 6; i++)
+        set_mark(i);
+    assert_int_equal(sqlite3_close(reader), SQLITE_OK);
+    die();
+    write_half_a_header();
+    assert_true(powercut_poke(fx.disk, LOG_FILE, end + 100, "bad", 3));
+    assert_true(commits_told_as_lost() > 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +381,11 @@ int main(void)
         STORE_TEST(clean_and_unclean_stops_are_no_loss),
         STORE_TEST(a_store_without_a_mark_is_no_loss),
         STORE_TEST(a_mark_that_cannot_be_written_fails_no_commit),
+        STORE_TEST(half_a_header_after_a_checkpoint_is_no_loss),
+        STORE_TEST(half_a_header_of_a_log_that_cut_off_pages_is_no_loss),
+        STORE_TEST(a_bad_header_with_one_page_not_in_the_database_is_reported),
+        STORE_TEST(a_bad_header_with_a_commit_after_the_checkpoint_is_reported),
+        STORE_TEST(commits_behind_a_bad_header_and_a_bad_frame_are_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,12 @@ struct scan {
     int rc;          /* the first error of reading */
     bool proven;
     struct wal_loss loss;
+
+    /* If the header is bad: the frames from the first on that continue each other. */
+    bool chained;     /* all frames so far */
+    bool lost_behind; /* a loss is proven behind them */
+    int64_t end;      /* the last of them that ends a transaction; 0: none */
+    uint32_t pages;   /* of the database after that transaction */
 };
 
 static uint32_t big32(const unsigned char *p)
@@ -129,6 +135,7 @@ static bool read_header(struct scan *s)
         memcpy(s->salts, header + 16, SALTS_BYTES);
         return true;
     }
+    s->chained = true;
     if (!is_page_size(s->page_bytes) || page_bytes_of(s) != 0)
         s->page_bytes = page_bytes_of(s);
     if (!is_page_size(s->page_bytes))
@@ -154,32 +161,80 @@ static void judge_frame(struct scan *s)
     bool ends = is_ours && big32(head + 4) != 0;
 
     s->sound = s->sound && continues;
+    s->chained = s->chained && is_ours && (continues || s->number == 1);
+    if (s->chained && ends) {
+        s->end = s->number;
+        s->pages = big32(head + 4);
+    }
     if (!s->sound && s->loss.frame == 0)
         s->loss.frame = s->number;
     if (!s->sound && is_ours) {
         bool repeated = s->number > s->loss.frame && is_repetition(s);
+        bool proves = continues && s->before_ends && !repeated;
 
         s->loss.frames++;
         s->commits += ends && !repeated;
-        s->proven = s->proven || (continues && s->before_ends && !repeated);
+        s->proven = s->proven || proves;
+        s->lost_behind = s->lost_behind || (proves && !s->chained);
     }
     s->before_ends = !s->sound && ends;
     s->sums = (struct sums){big32(head + 16), big32(head + 20)};
 }
 
+static sqlite3_int64 frame_at(const struct scan *s, int64_t number)
+{
+    return HEADER_BYTES + (number - 1) * (sqlite3_int64)(FRAME_HEADER_BYTES + s->page_bytes);
+}
+
+static bool read_frame(struct scan *s, int64_t number)
+{
+    sqlite3_int64 at = frame_at(s, number);
+
+    return read_at(s, s->now.head, FRAME_HEADER_BYTES, at) &&
+           read_at(s, s->now.page, s->page_bytes, at + FRAME_HEADER_BYTES);
+}
+
 static bool next_frame(struct scan *s)
 {
-    sqlite3_int64 at = HEADER_BYTES +
-                       s->number * (sqlite3_int64)(FRAME_HEADER_BYTES + s->page_bytes);
     struct frame spare = s->before;
 
-    if (at + FRAME_HEADER_BYTES + s->page_bytes > s->size)
+    if (frame_at(s, s->number + 2) > s->size)
         return false;
     s->before = s->now;
     s->now = spare;
     s->number++;
-    return read_at(s, s->now.head, FRAME_HEADER_BYTES, at) &&
-           read_at(s, s->now.page, s->page_bytes, at + FRAME_HEADER_BYTES);
+    return read_frame(s, s->number);
+}
+
+/* Whether the database is as the chained frames left it.  Pages that the last transaction no longer
+ * counts were cut off.  Reads backwards: the last frame of a page is the one that counts. */
+static bool is_checkpointed(struct scan *s)
+{
+    sqlite3_file *database = s->database;
+    sqlite3_int64 bytes = 0;
+
+    if (s->end == 0 || database->pMethods == NULL ||
+        database->pMethods->xFileSize(database, &bytes) != SQLITE_OK ||
+        bytes / s->page_bytes < s->pages)
+        return false;
+    CLEANUP(mem) unsigned char *seen = mem_zalloc((size_t)s->pages / 8 + 1);
+
+    for (int64_t number = s->end; number > 0; number--) {
+        if (!read_frame(s, number))
+            return false;
+        uint32_t page = big32(s->now.head);
+        unsigned char bit = (unsigned char)(1U << page % 8);
+
+        if (page > s->pages || (seen[page / 8] & bit) != 0)
+            continue;
+        seen[page / 8] |= bit;
+        if (page == 0 ||
+            database->pMethods->xRead(database, s->before.page, (int)s->page_bytes,
+                                      (page - 1) * (sqlite3_int64)s->page_bytes) != SQLITE_OK ||
+            memcmp(s->now.page, s->before.page, s->page_bytes) != 0)
+            return false;
+    }
+    return true;
 }
 
 static void scan_frames(struct scan *s)
@@ -190,7 +245,8 @@ static void scan_frames(struct scan *s)
     s->before.page = mem_zalloc(s->page_bytes);
     while (next_frame(s))
         judge_frame(s);
-    s->loss.commits = s->proven ? s->commits : 0;
+    if (s->proven && (s->lost_behind || !is_checkpointed(s)))
+        s->loss.commits = s->commits;
     free(s->now.page);
     free(s->before.page);
 }

@@ -11,6 +11,11 @@
  * begins only after the one before is on stable storage and acknowledged.  Behind the end of a
  * truncated log there is at most one transaction, and remains of failed ones, which no frame
  * continues.  If only the very last transaction is damaged, it looks like an unfinished one.
+ *
+ * A bad header drops the whole log.  That is no loss if the database holds all of it: SQLite starts
+ * its log again after a checkpoint, and on a full disk the new header may arrive in part.  With a
+ * sound header the database is not asked: SQLite would use the frames before the bad one instead of
+ * newer pages.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
