@@ -12,7 +12,7 @@
 #include "store/copy/rows.h"
 #include "store/internal.h"
 #include "store/meta.h"
-#include "store/sqlite/log_mark.h"
+#include "store/sqlite/wal_mark.h"
 
 enum {
     COMMIT_ROWS = 4000,
@@ -148,7 +148,7 @@ static enum err_code walk_table(struct copying *c, const struct sql_table *table
 /* Numbers that each store keeps for itself. */
 static bool fact_stays(struct slice key)
 {
-    return slice_is(key, "version") || slice_is(key, "running") || slice_is(key, LOG_MARK_KEY) ||
+    return slice_is(key, "version") || slice_is(key, "running") || slice_is(key, WAL_MARK_KEY) ||
            slice_is(key, META_COPYING);
 }
 

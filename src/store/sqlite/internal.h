@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "store/db/db.h"
-#include "store/sqlite/log_mark.h"
+#include "store/sqlite/wal_mark.h"
 
 struct sqlite_statement {
     sqlite3_stmt *stmt;
@@ -29,7 +29,7 @@ struct sqlite_db {
     struct db base; /* must be first */
     sqlite3 *handle;
     struct log_writer *log_writer; /* writers only */
-    struct log_mark log_mark;      /* writers only */
+    struct wal_mark wal_mark;      /* writers only */
     bool log_lost;
     char *path;
     const char *vfs;           /* by name; NULL: the default */

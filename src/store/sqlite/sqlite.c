@@ -59,7 +59,7 @@ static bool give_up_cut_log(struct sqlite_db *db)
     if (!sqlite_log_is_cut(db))
         return false;
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    log_mark_write(&db->log_mark, db->log_mark.number + 1);
+    wal_mark_write(&db->wal_mark, db->wal_mark.number + 1);
     return true;
 }
 
@@ -243,7 +243,7 @@ static enum err_code sqlite_begin(struct db *base, struct err *err)
 static enum err_code sqlite_commit(struct db *base, struct err *err)
 {
     struct sqlite_db *db = sqlite_of(base);
-    struct log_mark *mark = &db->log_mark;
+    struct wal_mark *mark = &db->wal_mark;
     bool renews = mark->due;
 
     if (sqlite_in_place(base, err) != E_OK) {
@@ -251,7 +251,7 @@ static enum err_code sqlite_commit(struct db *base, struct err *err)
         return err->code;
     }
     if (renews &&
-        db_do(base, SQL_META_SET, err, db_t(SLICE(LOG_MARK_KEY)), db_i(mark->number + 1)) != E_OK)
+        db_do(base, SQL_META_SET, err, db_t(SLICE(WAL_MARK_KEY)), db_i(mark->number + 1)) != E_OK)
         return err->code;
     mark->stores = renews;
     if (run_bare(db, SQL_COMMIT, err) != E_OK) {
@@ -259,7 +259,7 @@ static enum err_code sqlite_commit(struct db *base, struct err *err)
         return err->code;
     }
     if (renews)
-        log_mark_write(mark, mark->number);
+        wal_mark_write(mark, mark->number);
     return E_OK;
 }
 
@@ -272,7 +272,7 @@ static int on_commit(void *ctx, sqlite3 *handle, const char *name, int frames)
     if (frames >= CHECKPOINT_PAGES) /* what fails is repeated after the next commit */
         (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL,
                                         &in_database);
-    log_mark_committed(&db->log_mark, frames, in_database);
+    wal_mark_committed(&db->wal_mark, frames, in_database);
     return SQLITE_OK;
 }
 
@@ -412,7 +412,7 @@ static void sqlite_close(struct db *base, enum db_close how)
         sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     sqlite3_close_v2(db->handle);
     log_writer_free(db->log_writer);
-    log_mark_close(&db->log_mark);
+    wal_mark_close(&db->wal_mark);
     if (db->dir_fd >= 0)
         close(db->dir_fd);
     free(db->path);
@@ -481,11 +481,11 @@ static enum err_code run_migration(struct sqlite_db *db, const struct sql_migrat
 static enum err_code judge_mark(struct sqlite_db *db, int64_t version, int64_t *ret_number,
                                 struct err *err)
 {
-    int64_t in_file = log_mark_read(db->path, db->vfs);
+    int64_t in_file = wal_mark_read(db->path, db->vfs);
     int64_t in_table = version == 0 ? 0 : INT64_MAX;
 
     if (version > 0 &&
-        db_number_if(&db->base, SQL_META_GET, &in_table, err, db_t(SLICE(LOG_MARK_KEY))) != E_OK)
+        db_number_if(&db->base, SQL_META_GET, &in_table, err, db_t(SLICE(WAL_MARK_KEY))) != E_OK)
         return err->code;
     db->log_lost = in_file > in_table;
     *ret_number = in_table == INT64_MAX || db->log_lost ? in_file : in_table;
@@ -515,7 +515,7 @@ static enum err_code sqlite_migrate(struct db *base, int *ret_version, struct er
     *ret_version = newest;
     if (db->read_only)
         return E_OK;
-    log_mark_open(&db->log_mark, db->path, db->vfs, mark);
+    wal_mark_open(&db->wal_mark, db->path, db->vfs, mark);
     /* Another VFS keeps its files where stat does not see them. */
     if (db->vfs == NULL)
         sqlite_mark_files(db);

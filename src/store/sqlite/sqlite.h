@@ -20,5 +20,5 @@ struct sqlite_config {
 MUST_CHECK enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db,
                                         struct err *err);
 
-/* Commits are missing, found before the migrations ran: see log_mark.h. */
+/* Commits are missing, found before the migrations ran: see wal_mark.h. */
 bool sqlite_log_is_lost(const struct db *db);

@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 
-struct log_mark {
+struct wal_mark {
     sqlite3_file *file; /* NULL: not open */
     int64_t number;     /* the highest in use */
     int frame;          /* of the log, that ends the commit of `number` */
@@ -28,20 +28,20 @@ struct log_mark {
     bool stores;        /* the transaction that is being committed does */
 };
 
-#define LOG_MARK_KEY "log" /* of the number in the table meta */
+#define WAL_MARK_KEY "log" /* of the number in the table meta */
 
 /* The file is no part of a commit: if it cannot be read or written, a warning is logged, and a loss
  * may go unnoticed.  `path` is that of the database, `vfs` as for SQLite. */
 
 /* The number in the file; 0: none. */
-int64_t log_mark_read(const char *path, const char *vfs);
+int64_t wal_mark_read(const char *path, const char *vfs);
 
 /* Opens or creates the file for writing.  `number`: the highest of table and file. */
-void log_mark_open(struct log_mark *m, const char *path, const char *vfs, int64_t number);
-void log_mark_close(struct log_mark *m);
+void wal_mark_open(struct wal_mark *m, const char *path, const char *vfs, int64_t number);
+void wal_mark_close(struct wal_mark *m);
 
 /* After each commit: the log has `frames`, of which `in_database` are checkpointed. */
-void log_mark_committed(struct log_mark *m, int frames, int in_database);
+void wal_mark_committed(struct wal_mark *m, int frames, int in_database);
 
 /* Writes and syncs `number`. */
-void log_mark_write(struct log_mark *m, int64_t number);
+void wal_mark_write(struct wal_mark *m, int64_t number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/sqlite/log_mark.h"
+#include "store/sqlite/wal_mark.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void warn(const char *what, int rc)
              sqlite3_errstr(rc));
 }
 
-int64_t log_mark_read(const char *path, const char *vfs)
+int64_t wal_mark_read(const char *path, const char *vfs)
 {
     char text[TEXT_BYTES + 1] = {0};
     sqlite3_file *file = NULL;
@@ -66,7 +66,7 @@ int64_t log_mark_read(const char *path, const char *vfs)
     return is_whole ? strtoll(text, NULL, 10) : 0;
 }
 
-void log_mark_open(struct log_mark *m, const char *path, const char *vfs, int64_t number)
+void wal_mark_open(struct wal_mark *m, const char *path, const char *vfs, int64_t number)
 {
     int rc = open_file(path, vfs, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &m->file);
 
@@ -76,13 +76,13 @@ void log_mark_open(struct log_mark *m, const char *path, const char *vfs, int64_
         warn("open", rc);
 }
 
-void log_mark_close(struct log_mark *m)
+void wal_mark_close(struct wal_mark *m)
 {
     close_file(m->file);
-    *m = (struct log_mark){0};
+    *m = (struct wal_mark){0};
 }
 
-void log_mark_committed(struct log_mark *m, int frames, int in_database)
+void wal_mark_committed(struct wal_mark *m, int frames, int in_database)
 {
     if (m->stores) {
         m->number++;
@@ -92,7 +92,7 @@ void log_mark_committed(struct log_mark *m, int frames, int in_database)
     m->due = m->due || (m->file != NULL && in_database >= m->frame);
 }
 
-void log_mark_write(struct log_mark *m, int64_t number)
+void wal_mark_write(struct wal_mark *m, int64_t number)
 {
     char text[TEXT_BYTES + 1];
 
