@@ -1,8 +1,3 @@
-/*
- * Claim: ready jobs are granted to those who ask, in the order they came.
- *
- * pick() (pick.c) is the one place that decides which jobs a claimer gets.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/claims/claim.h"
 
@@ -23,13 +18,14 @@
 #include "store/jobs/logs.h"
 #include "store/jobs/ready.h"
 
-/* What the jobs of one claim carry; the last may pass it.  As JSON a job is at most 2.5 times
- * that. */
+/* Payload bytes of all jobs of one claim; the last job may exceed it.  As JSON a payload takes at
+ * most 2.5 times its size. */
 #define GRANT_BYTES ((size_t)8 << 20)
 
-_Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 < OP_REPLY_MAX, "what is granted can be told");
+_Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 < OP_REPLY_MAX,
+               "the reply must have room for all granted jobs");
 
-/* ---- what the claimer may ask for ---- */
+/* ---- checking the request ---- */
 
 bool claim_is_outdated(const struct engine *e, const struct exchange *x)
 {
@@ -64,7 +60,7 @@ bool exchange_is_sound(struct engine *e, struct op *op)
         return true;
     ASSERT(x->max >= 0 && x->max <= OP_CLAIM_MAX && x->n_queues <= OP_CLAIM_QUEUES_MAX);
     ASSERT(x->lease_us >= LEASE_MIN_US && x->lease_us <= LEASE_MAX_US);
-    /* A claim that names older definitions may name queues that are gone. */
+    /* A claim with old definitions may name removed queues. */
     return claim_is_outdated(e, x) || resolve_queues(e, op);
 }
 
@@ -72,7 +68,7 @@ bool exchange_is_sound(struct engine *e, struct op *op)
 
 struct granting {
     const struct queue *queue;
-    size_t n_queues; /* how often it changed */
+    size_t n_queues; /* how often the queue changed */
 };
 
 static void note_granted(struct engine *e, struct op *op, const struct job *j, struct granting *g)
@@ -88,7 +84,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
     effects_event(e, j, g->queue, "claimed");
 }
 
-/* Notes the jobs that are the claimer's now and makes the claim that watches them. */
+/* Notes the granted jobs and creates the live claim that watches their leases. */
 static struct live_claim *take_granted(struct engine *e, struct op *op, const struct job *jobs,
                                        size_t n)
 {
@@ -100,7 +96,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         if (jobs[i].state == JOB_RUNNING) {
             ids[granted++] = jobs[i].id.v;
             note_granted(e, op, &jobs[i], &g);
-        } else if (jobs[i].state == JOB_READY) { /* it would have made the reply too large */
+        } else if (jobs[i].state == JOB_READY) { /* the reply would be too large */
             ready_put_back(&queue_by_id(e, jobs[i].queue)->ready,
                            (struct ready_ref){jobs[i].priority, jobs[i].id.v});
         } else {
@@ -116,8 +112,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
     return live;
 }
 
-/* The log of a job that was run before has one attempt behind the other: where this one begins is
- * noted. */
+/* A job's log has its attempts one after the other: marks where the new one begins. */
 static enum err_code mark_attempts(struct engine *e, const struct job *jobs, size_t n,
                                    struct err *err)
 {
@@ -171,12 +166,12 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
         return E_OK;
     }
     if (op->generation != e->generation && !resolve_queues(e, op)) {
-        op->answer_now = true; /* one of its queues is gone: answered at once */
+        op->answer_now = true; /* one of its queues was removed */
         op->err = ERR_INIT;
         return E_OK;
     }
     if (x->max == 0)
-        return E_OK; /* it listens only */
+        return E_OK; /* it asks only for cancels and changed definitions */
     int64_t *ids = arena_array(&e->batch.arena, (size_t)x->max, sizeof(*ids));
 
     if (pick(e, op, ids, &n, err) != E_OK)
@@ -188,7 +183,7 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
     return n == 0 ? E_OK : grant(e, op, jobs, n, err);
 }
 
-/* Whether there is something for it: jobs, or that its queues or definitions have changed. */
+/* Whether the claim can be answered: with jobs, or because queues or definitions have changed. */
 static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err *err)
 {
     struct queue **queues = op->queues;
@@ -217,7 +212,7 @@ static enum err_code serve_waiting(struct engine *e, struct err *err)
             continue;
         e->waiting.answers_due = true;
         if (op->alive != NULL && !op->alive(op)) {
-            op->deadline_at = 0; /* its client has left: it gets nothing */
+            op->deadline_at = 0; /* its client has disconnected */
             continue;
         }
         if (serve_claim(e, op, err) != E_OK)
@@ -243,9 +238,9 @@ enum err_code claims_grant(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* ---- what the claimer gets ---- */
+/* ---- the reply ---- */
 
-/* A step sees its own params over what was set before it, and counts its own attempts. */
+/* Shows the job as its step: with the params of the step, and attempts counted from its start. */
 static struct slice show_step(struct engine *e, struct job *j)
 {
     const struct route_step *step = NULL;
@@ -279,7 +274,7 @@ static void write_one(struct engine *e, struct buf *b, const struct job *j, stru
     jtext_add_claimed(b, j, &texts);
 }
 
-/* What is the same for neighbours is written once. */
+/* Members that are the same for all jobs of a queue are formatted once. */
 void claim_write(struct engine *e, struct op *op)
 {
     CLEANUP(buf) struct buf common = BUF_INIT(OP_REPLY_MAX);
@@ -311,9 +306,9 @@ void claims_ungrant(struct engine *e)
     }
 }
 
-/* ---- a worker that has said what it holds ---- */
+/* ---- jobs that a worker does not hold ---- */
 
-/* What the worker says that it holds, in order. */
+/* The attempts that the worker lists as held, sorted. */
 struct held_list {
     struct attempt_ref *items;
     size_t count;
@@ -363,7 +358,7 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
     return E_OK;
 }
 
-/* Claims that other servers have granted are not in memory. */
+/* Claims read from the store: those of other servers are not in memory. */
 struct claim_list {
     VEC(struct live_claim *) claims;
 };
@@ -394,7 +389,7 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
 {
     int64_t worker = worker_number(e, op->exchange.worker.name);
 
-    if (worker == 0 && must_ask_store(e)) { /* it may have come from another server */
+    if (worker == 0 && must_ask_store(e)) { /* another server may know the worker */
         if (worker_seen(e, op, err) != E_OK)
             return err->code;
         worker = worker_number(e, op->exchange.worker.name);

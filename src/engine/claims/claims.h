@@ -1,9 +1,9 @@
 /*
- * Live claims in memory: which jobs were granted together, and when to judge their leases.
+ * Live claims in memory: which jobs were granted together, and when to check their leases.
  *
  * A claim is registered after the commit that granted it and closed when no job runs under its
- * token.  `open` may be too high after a restart (then a look at the leases finds out), never too
- * low.  Deadlines are on the leases' clock.
+ * token.  `open` may be too high after a restart, until the next check of the leases corrects it,
+ * but never too low.  Deadlines are on the leases' clock.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,9 +20,9 @@ struct live_claim {
     int64_t worker;
     int64_t queue; /* of all its jobs; 0 when they differ, or after a restart */
     int64_t lease_us;
-    int64_t found_at; /* steady: when it was taken over from the store; 0: it was granted here */
-    /* How much later than stored its leases end (leases.c): those stored as up to extra_upto_at,
-     * and later ones. */
+    int64_t found_at; /* steady: when it was adopted from the store; 0: it was granted here */
+    /* How much later than stored its leases end (leases.c): extra_us if the stored deadline is not
+     * after extra_upto_at, next_extra_us otherwise. */
     int64_t extra_us, extra_upto_at;
     int64_t next_extra_us, next_upto_at;
     int64_t check_at; /* no lease of it ends earlier */
@@ -37,7 +37,7 @@ struct attempt_ref {
     int64_t job, token;
 };
 
-/* A claim whose leases were judged, and how many of its jobs continue. */
+/* A claim whose leases were checked, and how many of its jobs still run. */
 struct judged_claim {
     int64_t token;
     size_t open;
@@ -46,7 +46,7 @@ struct judged_claim {
 struct claims {
     struct map by_token;
     VEC(struct live_claim *) heap; /* the earliest check_at first */
-    VEC(int64_t) dead;             /* tokens: rows to be removed with the next write */
+    VEC(int64_t) dead;             /* tokens of rows to remove with the next write */
 };
 
 void claims_init(struct claims *c);
@@ -61,6 +61,6 @@ struct live_claim *claims_find(const struct claims *c, int64_t token);
 /* Unregisters and frees. */
 void claims_remove(struct claims *c, struct live_claim *claim);
 
-/* The one to be looked at first, or NULL. */
+/* The claim with the earliest check_at, or NULL. */
 struct live_claim *claims_first(const struct claims *c);
 void claims_set_check(struct claims *c, struct live_claim *claim, int64_t check_at);

@@ -22,8 +22,8 @@ enum err_code exchange_touch(struct engine *e, struct op *op, struct err *err)
         return E_OK;
     if (op->exchange.parts & EXCHANGE_TOUCHED && touch_run(e, op, err) != E_OK)
         return err->code;
-    /* The list of a worker that has left by now may be old: the next one of its name may have been
-     * granted more since. */
+    /* The list of a disconnected worker may be out of date: a new worker of the same name may have
+     * been granted other jobs since. */
     if (!op->exchange.all || (op->alive != NULL && !op->alive(op)) ||
         !instance_says_all(e, &op->exchange))
         return E_OK;

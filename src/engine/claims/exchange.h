@@ -2,7 +2,7 @@
  * Exchange: one request of a worker, which may finish, touch and claim.
  *
  * Its parts run in different phases of the batch (batch/phases.c) and write one reply.
- * Within the batch's transaction, unless it says otherwise.
+ * Within the batch's transaction, except where a comment says otherwise.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -12,10 +12,11 @@
 
 struct engine;
 
-/* Logs that come with finishes and touches.  One that cannot be taken harms nothing else. */
+/* Appends the logs that come with finishes and touches.  A refused log refuses nothing else. */
 MUST_CHECK enum err_code exchange_logs(struct engine *e, struct err *err);
 
-/* Ends as one set all finishes of the batch that are just done; exchange_finish does the rest. */
+/* Writes all finishes of the batch that are done without data at once; exchange_finish does the
+ * others. */
 MUST_CHECK enum err_code finish_plain(struct engine *e, struct err *err);
 
 MUST_CHECK enum err_code exchange_finish(struct engine *e, struct op *op, struct err *err);

@@ -1,12 +1,13 @@
 /*
- * Leases last their full period from the moment that their grant, or their extension, can be told.
+ * Leases last their full period from the moment when the reply that grants or extends them can be
+ * sent.
  *
- * Deadlines are stored by the time at which the batch began.  Until its commit is through, and the
- * reply can leave, round trips to a database or a slow disk may have taken their time: so much
- * later the leases of the batch end. Whoever granted a lease judges it, so this is kept in memory,
- * with its claim.  What is extended through a server that has not granted it is judged by another
- * one: on a shared store deadlines are stored later by what batches took lately, if that was much,
- * and only what a batch took beyond it is kept in memory.
+ * Stored deadlines count from the beginning of the batch.  Round trips to a database or a slow disk
+ * may delay the commit and the reply: the leases of the batch end later by that time.  The server
+ * that granted a lease also checks it, so it keeps this extra time in memory, with the claim.  But
+ * a lease may be extended through another server, which cannot tell the one that checks it: on a
+ * shared store a margin is added to stored deadlines, the time that recent batches took if that was
+ * long, and only time beyond the margin is kept in memory.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/claims/leases.h"
@@ -16,7 +17,7 @@
 #include "store/jobs/claims.h"
 #include "store/meta.h"
 
-#define USUAL_US (50 * US_PER_MS) /* what a batch takes: not worth telling */
+#define USUAL_US (50 * US_PER_MS) /* normal duration of a batch: needs no margin */
 
 static const char *const key_names[] = {"lease_key_0", "lease_key_1"};
 
@@ -38,8 +39,8 @@ static enum err_code load_part(struct engine *e, size_t i, struct err *err)
                : store_meta_set(e->store, key_names[i], (int64_t)e->lease_key.v[i], err);
 }
 
-/* What is held by now was proven by the key that we have: it stays, whatever the database was
- * replaced by. */
+/* A key in memory wins over the stored one, even if the database was replaced: workers hold leases
+ * that were signed with it. */
 enum err_code leases_load(struct engine *e, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(key_names); i++)
@@ -52,7 +53,8 @@ void lease_take_claim(void *ctx, const struct stored_claim *c)
 {
     struct engine *e = ctx;
 
-    if (claims_find(&e->claims, c->token) != NULL) /* known, or twice in a damaged store */
+    if (claims_find(&e->claims, c->token) !=
+        NULL) /* known already, or duplicate in a damaged store */
         return;
     struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
 
@@ -77,7 +79,7 @@ int64_t lease_until_at(const struct engine *e, int64_t lease_us)
     return engine_lease_at(e) + lease_us + e->leases.margin_us;
 }
 
-/* What the batch took counts less with every batch after it. */
+/* The margin is the longest recent duration of a batch; it shrinks by an eighth with each batch. */
 static void learn(struct engine *e, int64_t took_us)
 {
     int64_t margin_us = e->leases.margin_us - e->leases.margin_us / 8;
@@ -94,8 +96,8 @@ int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at)
     return stored_at + (stored_at <= claim->extra_upto_at ? claim->extra_us : claim->next_extra_us);
 }
 
-/* The claim's leases of this batch end `extra_us` later than stored.  What an earlier batch took
- * holds for what that one stored, and is forgotten when all such leases have ended or were
+/* The claim's leases of this batch end `extra_us` later than stored.  The extra time of an earlier
+ * batch applies to the deadlines which that batch stored, until all such leases have ended or were
  * extended. */
 static void add_extra(const struct engine *e, struct live_claim *claim, int64_t extra_us)
 {

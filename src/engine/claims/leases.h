@@ -1,5 +1,6 @@
 /*
- * How long leases last: their full period from the moment their grant, or extension, can be sent.
+ * Leases last their full period from the moment when the reply that grants or extends them can be
+ * sent.
  *
  * Engine thread only.
  */
@@ -22,22 +23,22 @@ struct leases {
     int64_t overrun_us; /* added to the deadlines that this batch replies with */
 };
 
-/* Reads the store's key for leases; makes one for a store that has none. */
+/* Reads the key that signs leases from the store, or creates it. */
 MUST_CHECK enum err_code leases_load(struct engine *e, struct err *err);
 
-/* Takes a claim over from the store: its leases get a full period before they are judged. `ctx` is
+/* Adopts a claim from the store: its leases get a full period before they are checked.  `ctx` is
  * the engine. */
 void lease_take_claim(void *ctx, const struct stored_claim *c);
 
-/* The length of the leases of a claim, by whichever server it was granted. */
+/* The length of a claim's leases, whichever server granted it. */
 MUST_CHECK enum err_code lease_length(const struct engine *e, int64_t token, int64_t *ret_us,
                                       struct err *err);
 
 /* The deadline, as stored, of a lease that the batch grants or extends. */
 int64_t lease_until_at(const struct engine *e, int64_t lease_us);
 
-/* When a lease of the claim ends that is stored with the deadline `stored_at`. */
+/* When a lease of the claim with the stored deadline `stored_at` really ends. */
 int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at);
 
-/* After the commit: the time that the batch took is added to its leases. */
+/* After the commit: extends the batch's leases by the time that the batch took. */
 void leases_extend(struct engine *e);

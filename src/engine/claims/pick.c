@@ -1,10 +1,10 @@
 /*
- * pick(): the one place that decides which jobs a claimer gets.  Across the queues it names, the
+ * pick(): the only place that decides which jobs a claim gets: across the queues it names, the
  * highest priority first, then the oldest.
  *
- * A claimer that runs programs ("commands") gets no job that nothing says how to run: one without a
- * command of its own in a queue that has none is for other claimers.  Which ones those are is found
- * out when they come up, and remembered.
+ * A claimer that runs programs (`commands`) gets no job without a command: if neither the job nor
+ * its queue has one, the job is left to other claimers.  These jobs are detected when they are
+ * picked, and remembered.
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
@@ -23,12 +23,12 @@ struct picker {
     struct arena *arena;
     const struct exchange *x;
     struct queue **queues;
-    int *left;           /* of each queue */
-    size_t *passed;      /* ready ones that were passed over, of each queue */
-    struct queue **from; /* where each of the picked ones is from */
+    int *left;           /* by queue: jobs that may still be picked */
+    size_t *passed;      /* by queue: ready jobs without a command that were skipped */
+    struct queue **from; /* by picked job: its queue */
 };
 
-/* Whether its jobs can only be run by a command of their own. */
+/* Whether the claimer can run jobs of the queue only if they have their own command. */
 static bool is_bare(const struct picker *p, const struct queue *q)
 {
     return p->x->commands && q->def.own_command && q->def.command.size == 0;
@@ -44,8 +44,8 @@ static const struct ready_ref *first_of(const struct picker *p, size_t i)
     return ref;
 }
 
-/* The queue whose first job goes next; false when there is none, or when a list has run empty whose
- * next job only the store knows: it might come before those of other queues. */
+/* Finds the queue with the best first job.  False when there is none, or when an incomplete list is
+ * empty: its next job, which only the store knows, might come before those of other queues. */
 static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *ret_ref)
 {
     struct ready_ref best = {.priority = INT_MIN, .id = 0};
@@ -70,8 +70,8 @@ static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *
     return found;
 }
 
-/* Adds to the first `n` of them; returns how many there are.  May give fewer than there are; at
- * least one if there is any. */
+/* Appends jobs to refs[0..n) and returns the new count.  It may find fewer jobs than there are, but
+ * at least one if there is any. */
 static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
 {
     size_t i = 0;
@@ -91,7 +91,7 @@ static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
 
 static void leave_commandless(struct picker *p, struct queue *q, struct ready_ref ref)
 {
-    if (ref.id <= 0) /* no job: the store is damaged */
+    if (ref.id <= 0) /* the store is damaged */
         return;
     if (q->commandless.count >= COMMANDLESS_MAX) {
         map_deinit(&q->commandless);
@@ -104,7 +104,7 @@ static void leave_commandless(struct picker *p, struct queue *q, struct ready_re
             p->left[i]++;
 }
 
-/* Leaves those from `first` on that nothing says how to run. */
+/* Puts jobs from refs[first] on back that have no command. */
 static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, size_t first,
                                    size_t *n, struct err *err)
 {
@@ -154,8 +154,8 @@ enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *
     size_t n = 0;
 
     init(&p, op);
-    /* Before anything is taken: until the claim is written, what is picked is still ready in the
-     * store. */
+    /* Lists are filled before jobs are taken: until the claim is written, picked jobs are still
+     * ready in the store and would be listed again. */
     for (size_t i = 0; i < p.x->n_queues; i++)
         if (p.left[i] > 0 && queue_starts(p.queues[i]) &&
             shared_fill_ready(e, p.queues[i], !is_bare(&p, p.queues[i]), err) != E_OK)

@@ -30,14 +30,14 @@ bool ready_comes_before(struct ready_ref a, struct ready_ref b)
     return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
 }
 
-/* The place of the first that does not come before `ref`. */
+/* The place of the first job that does not come before `ref`. */
 static size_t place_of(const struct ready *r, struct ready_ref ref)
 {
     size_t low = r->head;
     size_t high = r->head + r->count;
 
     if (r->count > 0 && ready_comes_before(r->refs[high - 1], ref))
-        return high; /* the common case: it joins at the end */
+        return high; /* the common case: a new job comes last */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
@@ -49,7 +49,7 @@ static size_t place_of(const struct ready *r, struct ready_ref ref)
     return low;
 }
 
-/* Room for one more at the end: by moving to the front, or by growing. */
+/* Makes room for one more at the end: moves the list to the front, or grows it. */
 static void make_room(struct ready *r)
 {
     if (r->head + r->count < r->capacity)
@@ -85,7 +85,7 @@ static void insert(struct ready *r, struct ready_ref ref)
 void ready_add(struct ready *r, struct ready_ref ref)
 {
     if (!r->complete && (r->count == 0 || ready_comes_before(r->refs[r->head + r->count - 1], ref)))
-        return; /* behind the prefix: the store has it */
+        return; /* after the prefix: ready_fill will find it in the store */
     insert(r, ref);
 }
 

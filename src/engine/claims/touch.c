@@ -1,6 +1,3 @@
-/*
- * Touch: a worker says that it is still at it, and how far it has come.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/claims/touch.h"
 

@@ -1,8 +1,6 @@
 /*
- * After: what a new job waits for is judged, and written down as far as it does not hold yet.
- *
- * An array is judged as a whole, in time that grows with the number of its conditions alone: refs
- * by a table, ids by one look into the store, circles by one walk.
+ * An array is judged as a whole, in time linear in its number of conditions: refs are found in a
+ * table, ids by one query, circles by one walk.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/after.h"
@@ -24,9 +22,9 @@ struct judging {
     size_t n;
     struct plan *plans;
     struct after_target **targets;
-    bool late; /* the job is there: what is gone by now is no fault of the request */
+    bool late; /* the job exists already: a missing target is no error of the request */
 
-    /* The route that was looked at last. */
+    /* The route that was loaded last. */
     int64_t route_of;
     struct routing routing;
     struct step_ends steps;
@@ -67,7 +65,7 @@ static enum err_code load_route(struct judging *g, const struct after_target *t,
     return E_OK;
 }
 
-/* A new job has run those steps whose status it brings. */
+/* A new job may be submitted with the status of steps that it has run. */
 static int state_by_progress(const struct submit_item *item, int step)
 {
     int state = STEP_OPEN;
@@ -101,7 +99,7 @@ static enum err_code judge_step(struct judging *g, struct slice step, struct aft
 
 /* ---- conditions ---- */
 
-/* STEP_OPEN while it may still hold, whatever the condition is on. */
+/* *ret_state: STEP_OPEN while the job or step may still end as the condition wants. */
 static enum err_code judge_job(struct judging *g, const struct after_cond *c,
                                struct after_target *t, int *ret_state, struct err *refused,
                                struct err *err)
@@ -174,7 +172,7 @@ static int by_target(const void *a, const void *b)
     return x->step != y->step ? x->step - y->step : (int)x->on - (int)y->on;
 }
 
-/* What is said twice is waited for once. */
+/* A repeated condition is stored once. */
 static void drop_repeated(struct after_plan *plan)
 {
     size_t kept = 0;
@@ -209,7 +207,7 @@ static void plan_signals(struct judging *g, size_t i, struct after_plan *plan)
     }
 }
 
-/* As it came, with what was found. */
+/* The conditions as submitted, with the ids and step numbers that were found. */
 static struct slice format(const struct judging *g, size_t i)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(OP_REPLY_MAX);
@@ -250,7 +248,7 @@ static bool any_refused(const struct judging *g)
     return false;
 }
 
-/* What is refused already is refused for that. */
+/* An array with a refused item keeps that refusal. */
 static enum err_code judge_all(struct judging *g, struct after_plan *after, struct err *err)
 {
     if (any_refused(g))
@@ -302,7 +300,7 @@ enum err_code after_make(struct engine *e, const struct after_plan *plan, struct
     return E_OK;
 }
 
-/* What has gone since it was emitted will not come any more. */
+/* A target that was removed since the emit makes its condition impossible. */
 enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held,
                             struct after_never *ret_never, struct err *err)
 {

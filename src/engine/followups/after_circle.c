@@ -1,5 +1,5 @@
 /*
- * One walk in depth over the array, with a stack of its own: a chain may be as long as the array.
+ * One depth-first walk over the array, with an explicit stack: a chain may be as long as the array.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/after_targets.h"
@@ -8,7 +8,7 @@ enum mark { UNSEEN, ON_PATH, CLEARED };
 
 struct frame {
     size_t item;
-    size_t next; /* condition */
+    size_t next; /* condition to follow */
 };
 
 struct walk {
@@ -25,7 +25,7 @@ static void enter(struct walk *w, size_t item)
     w->stack[w->depth++] = (struct frame){.item = item};
 }
 
-/* Goes on to the next item that is not cleared; true when that is on the path already. */
+/* Enters the next item that is not cleared; true when that is on the path already: a circle. */
 static bool step_closes(struct walk *w)
 {
     struct frame *top = &w->stack[w->depth - 1];

@@ -37,8 +37,8 @@ void step_ends_deinit(struct step_ends *s)
     s->last = MAP_INIT;
 }
 
-/* What lies before the step that a job is at has ended, or was passed over; so has what had a
- * status when the job was handed in.  The rest may still come. */
+/* Whether the job may still run the step.  Steps before the current one have ended or were skipped,
+ * and so have those with a status at the submit. */
 static bool is_to_come(const struct step_ends *s, int step)
 {
     for (size_t i = 0; i < s->routing.n_skip; i++)

@@ -1,6 +1,3 @@
-/*
- * Whom the jobs of an array wait for: found by their refs or ids, all together.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/after_targets.h"
 
@@ -17,9 +14,9 @@ struct finding {
     size_t n;
     struct plan *plans;
     struct after_target **targets;
-    struct names refs; /* to the item's place, from 1 on */
-    struct map made;   /* id of a job that this array makes, to its place, from 1 on */
-    struct map redone; /* the same of known ones that it runs again, if they have ended */
+    struct names refs; /* to the item's place, from 1 */
+    struct map made;   /* id of a job that this array creates, to its place, from 1 */
+    struct map redone; /* the same for known jobs that it runs again, if they have ended */
 };
 
 static void list_items(struct finding *g)
@@ -73,7 +70,7 @@ static void find_target(struct finding *g, size_t item, size_t k, struct after_t
         g->plans[redone - 1].awaited = t->again = true;
 }
 
-/* How many ids of the store are among them. */
+/* Returns how many targets are ids to look up in the store. */
 static size_t find_all(struct finding *g, struct arena *arena)
 {
     size_t n_ids = 0;
@@ -112,7 +109,7 @@ static size_t sort_unique(int64_t *ids, size_t n)
     return kept;
 }
 
-/* ---- what stands in the store of them ---- */
+/* ---- targets in the store ---- */
 
 static bool is_stored(const struct after_target *t)
 {
@@ -136,7 +133,8 @@ static void take_states(struct finding *g, const int64_t *ids, size_t n_ids,
         }
 }
 
-/* The living are held from now on: none of them ends unseen. */
+/* Reads the states of all targets; locks live ones and marks them as awaited, so that none ends
+ * before the waits are written. */
 static enum err_code await(struct finding *g, struct engine *e, size_t n_ids, struct err *err)
 {
     int64_t *ids = arena_array(batch_arena(e), n_ids, sizeof(*ids));

@@ -1,5 +1,5 @@
 /*
- * Whom the jobs of one array wait for.
+ * Targets: the jobs that the items of one array wait for.
  *
  * Within the batch's transaction; what is found lives in the batch's arena.
  */
@@ -9,29 +9,28 @@
 #include "base/arena.h"
 #include "engine/jobs/submit.h"
 
-/* Whom a condition of an item means. */
+/* The job or step that a condition of an item is on. */
 struct after_target {
     int64_t id;           /* 0: no job */
-    size_t place;         /* of the item of this array that makes it, from 1 on; 0: see `state` */
-    enum job_state state; /* in the store, JOB_NONE when it is not there */
-    bool again; /* it has ended, and the array runs it once more: all of it is still to come */
-    int step;   /* 0: the job itself */
+    size_t place;         /* of the item of this array that creates it, from 1; 0: see `state` */
+    enum job_state state; /* in the store, JOB_NONE when the job does not exist */
+    bool again;           /* it has ended, and the array runs it again from its beginning */
+    int step;             /* 0: the job itself */
 };
 
-/* Whether the plan leads to a new job. */
+/* Whether the plan creates a job. */
 static inline bool plan_is_made(const struct plan *p)
 {
     return !p->known && p->refused.code == E_OK;
 }
 
-/* One for each condition of each item; NULL for items that are not made or wait for nothing.  Refs
- * that nobody has, or two have, are refused in the plan. */
+/* Finds one target for each condition of each item; NULL for items that create no job or have no
+ * conditions.  Unknown and duplicate refs are refused in the plan. */
 MUST_CHECK enum err_code after_find_targets(struct engine *e, const struct submit_item *items,
                                             size_t n, struct plan *plans,
                                             struct after_target ***ret, struct err *err);
 
-/* Jobs that wait for each other in a circle would never begin: refuses one item of it, if there is
- * one.  (after_circle.c)
- */
+/* Jobs that wait for each other in a circle would never start: refuses one item of the first circle
+ * found.  (after_circle.c) */
 void after_refuse_circles(const struct submit_item *items, size_t n, struct plan *plans,
                           struct after_target *const *targets, struct arena *arena);

@@ -1,11 +1,11 @@
 /*
- * Chains: what a destination is given, and the jobs that come of it.
+ * Chains: creates the jobs that follow the end of another job, and passes params to them.
  *
- * What is made has the params of its cause, the destination's laid over them, then `result` and
- * `cause` (follow.c).  It is made whatever the state of its queue is.  One that cannot be run is
- * made all the same and fails at once, with the reason: it leaves a trace, and is followed as
- * others are, but for those whose cause never ran either, and those beyond the longest chain: a
- * definition that leads to itself comes to an end.
+ * A new job gets the params of its cause, overridden by the destination's, then `result` and
+ * `cause` (follow.c).  It is created whatever the state of its queue.  A job that cannot run is
+ * created too, and fails at once with the reason, so that it can be seen.  Its end is followed like
+ * any other, except when its cause never ran either, or when the chain is longer than
+ * CHAIN_DEPTH_MAX: a definition that names itself as a destination must not run forever.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/chain.h"
@@ -31,7 +31,7 @@
 #define PARAMS_MAX (4 * JOB_BYTES_MAX)
 #define MISSING_DEST_EVERY_US (1 * US_PER_S)
 
-/* ---- destinations that are not there ---- */
+/* ---- missing destinations ---- */
 
 enum err_code chain_missing_dest(struct engine *e, const struct chain_source *source,
                                  const char *why, struct err *err)
@@ -46,19 +46,19 @@ enum err_code chain_missing_dest(struct engine *e, const struct chain_source *so
         return E_OK;
     *told_at = e->now.steady_at;
     if (q == NULL) {
-        log_info("what has ended leads nowhere: %s", why);
+        log_info("a destination of an ended job is missing: %s", why);
         return E_OK;
     }
-    snprintf(line, sizeof(line), "the end of job %s leads nowhere: %s", id_format(source->job, id),
-             why);
+    snprintf(line, sizeof(line), "a destination of job %s is missing: %s",
+             id_format(source->job, id), why);
     return queue_note(e, q, "astray", slice_of(line), err);
 }
 
-/* ---- making a job ---- */
+/* ---- creating a job ---- */
 
 struct unfit {
     enum job_cause cause;
-    struct err why; /* E_OK: it fits */
+    struct err why; /* E_OK: the job can run */
 };
 
 static struct unfit judge(const struct queue *q, const struct chain_source *source,
@@ -68,10 +68,11 @@ static struct unfit judge(const struct queue *q, const struct chain_source *sour
 
     if (source->depth > CHAIN_DEPTH_MAX) {
         u.cause = JOB_CAUSE_DEPENDENCY;
-        err_set(&u.why, E_INVALID, "its chain has more than %d jobs, one leading to the next",
-                CHAIN_DEPTH_MAX);
+        err_set(&u.why, E_INVALID,
+                "its chain has more than %d jobs, each started by the one before", CHAIN_DEPTH_MAX);
     } else if (params->size + source->labels.size > JOB_BYTES_MAX) {
-        err_set(&u.why, E_TOO_LARGE, "with its cause's params and result it has more than %zu MiB",
+        err_set(&u.why, E_TOO_LARGE,
+                "it has more than %zu MiB with the params and result of its cause",
                 JOB_BYTES_MAX >> 20);
     } else {
         (void)queue_check_params(q, *params, slice_make(NULL, 0), &u.why);
@@ -81,9 +82,8 @@ static struct unfit judge(const struct queue *q, const struct chain_source *sour
     return u;
 }
 
-/* It is written with the batch's other jobs, so that those of one cause share their params, and as
- * one that has failed. Its end is noted when it is written: whoever follows it reads it off the
- * store. */
+/* Creates the job as failed.  It is written with the batch's other new jobs, so that jobs of one
+ * cause share their params.  Its end is noted only then, as following it reads the store. */
 static enum err_code make_failed(struct engine *e, const struct submit_item *item, struct plan *p,
                                  const struct unfit *u, struct err *err)
 {
@@ -93,7 +93,7 @@ static enum err_code make_failed(struct engine *e, const struct submit_item *ite
 
     if (engine_write(e, err) != E_OK)
         return err->code;
-    j.state = JOB_HELD; /* what waits may fail without having run */
+    j.state = JOB_HELD; /* a held job may fail without having run */
     effects_move(e, &j, JOB_NONE, NULL, "submitted");
     e->batch.tally.submitted++;
     j.state = job_state_next(j.state, JOB_EV_FAIL);
@@ -137,7 +137,7 @@ enum err_code chain_make(struct engine *e, const struct chain_source *source, st
 
 /* ---- following ---- */
 
-/* A destination's own params, but what tells of the cause stays. */
+/* Merges the destination's params, which must not override the members about the cause. */
 static struct slice lay_over(struct engine *e, struct slice params, struct slice over)
 {
     static const char *const told[] = {"result", "cause", "join"};
@@ -193,7 +193,7 @@ enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
     int64_t level;
 
     own.params = lay_over(e, source->params, dest->params);
-    /* The source's params are counted by whoever made them; labels are stored with each job. */
+    /* The caller counts the source's params; labels are stored with each job. */
     fanout_use(&e->batch.followups.fanout, 1,
                source->labels.size +
                    (own.params.data == source->params.data ? 0 : own.params.size));

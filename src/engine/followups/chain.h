@@ -1,5 +1,5 @@
 /*
- * Chains: what a destination is given, and the jobs that come of it.
+ * Chains: creates the jobs that follow the end of another job, and passes params to them.
  *
  * Within the batch's transaction.
  */
@@ -16,13 +16,13 @@
 struct engine;
 struct plan;
 
-/* What a destination is given: params, result and cause. */
+/* What a destination gets. */
 struct chain_source {
-    struct slice params; /* JSON object */
+    struct slice params; /* JSON object, with `result` and `cause` */
     struct slice labels;
     int64_t job;        /* the cause; 0: none */
     int64_t queue;      /* in which the cause ended: its log names missing destinations; 0: none */
-    int depth;          /* of what is made */
+    int depth;          /* of the new jobs in the chain */
     struct slice topic; /* that was published to, or empty */
     int priority;
 };
@@ -30,20 +30,20 @@ struct chain_source {
 MUST_CHECK enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
                                           const struct chain_source *source, struct err *err);
 
-/* Follows destinations from *place on, as many as belong into this commit. */
+/* Follows destinations from *place on, up to the size of this commit. */
 MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
                                       const struct chain_source *source, size_t *place,
                                       struct err *err);
 
-/* Makes the job of the plan in its queue, in whatever state that is; one that cannot be run fails
- * at once, with the reason. */
+/* Creates the job of the plan in its queue, whatever the state of the queue; a job that cannot run
+ * fails at once, with the reason. */
 MUST_CHECK enum err_code chain_make(struct engine *e, const struct chain_source *source,
                                     struct plan *p, struct err *err);
 
-/* Jobs that cannot be run were written, as failed ones: notes their ends. */
+/* Notes the ends of jobs that were created as failed, after they are written. */
 void chain_note_unfit(struct engine *e);
 
-/* A destination is missing or cannot be reached: one line a second in the log of the queue, or else
- * in the server's. */
+/* A destination does not exist or cannot be used: logs at most one line a second in the log of the
+ * queue, or else in the server's log. */
 MUST_CHECK enum err_code chain_missing_dest(struct engine *e, const struct chain_source *source,
                                             const char *why, struct err *err);

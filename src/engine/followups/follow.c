@@ -1,10 +1,10 @@
 /*
- * Where the end of a job or of a step leads.
+ * Follows the end of a job or step: creates the jobs that its destinations name.
  *
- * An end is followed by the commit that decides it, destination by destination, as far as belongs
- * into that commit; what is left is a durable row, gone on with by the commits that follow
- * (`follows`).  What the destinations are given is read off the job then: until the row is gone an
- * ended job is neither run again nor removed, and one that goes on with its next step is held.
+ * The commit that ends the job follows its destinations one by one, up to the size of a commit; the
+ * rest is stored as a row of `follows` for the next commits.  These read params and result from the
+ * job again: until the row is removed, an ended job is neither run again nor removed, and a job
+ * with a next step is held.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/follow.h"
@@ -31,10 +31,10 @@ enum { OF_STEP, OF_QUEUE, OF_JOB, LISTS };
 struct cause {
     struct engine *e;
     const struct stored_follow *end;
-    struct arena *arena; /* of what is loaded */
+    struct arena *arena; /* of loaded values */
     struct job job;
     struct routing routing;
-    struct progress_entry entry; /* how it ended */
+    struct progress_entry entry; /* its last attempt */
     struct slice result;
     struct dest_list lists[LISTS];
 };
@@ -70,7 +70,7 @@ static enum err_code load(struct cause *c, bool *ret_found, struct err *err)
     return E_OK;
 }
 
-/* Whether what never ran has a cause that never ran. */
+/* Whether neither the job nor its cause ever ran. */
 static enum err_code never_began(const struct cause *c, bool *ret_never, struct err *err)
 {
     struct job parent;
@@ -107,7 +107,7 @@ static void add_cause(const struct cause *c, struct buf *b)
     buf_add_char(b, '}');
 }
 
-/* A result that an earlier job of the chain has given is not this one's. */
+/* Drops `result` from the params: it is that of an earlier job of the chain. */
 static bool is_no_result(void *ctx, struct slice key)
 {
     (void)ctx;
@@ -139,14 +139,13 @@ static struct slice told_params(const struct cause *c)
 
 static void parse_list(struct cause *c, struct slice dests, struct dest_list *ret)
 {
-    struct err ignored =
-        ERR_INIT; /* it was checked when the job was made, or its queue was defined */
+    struct err ignored = ERR_INIT; /* it was checked at the submit, or when the queue was defined */
 
     if (dests.size > 0 && dest_list_parse(dests, "", c->arena, ret, NULL, &ignored) != E_OK)
         *ret = (struct dest_list){.count = 0};
 }
 
-/* The step's, then its queue's; then, of the job as a whole, its own. */
+/* In this order: the step's list, its queue's and, if the whole job has ended, the job's own. */
 static void find_lists(struct cause *c, const struct dest_list *of_queue)
 {
     const struct route_step *step = c->end->step == 0 ? NULL
@@ -177,8 +176,8 @@ static const struct dest *dest_at(const struct cause *c, size_t place)
     return &c->lists[list].items[place];
 }
 
-/* From the place on, as many as there is room for, and one at least: what it took to find out where
- * the end leads may have used up the round trips. */
+/* Follows destinations from *place on, up to the size of the commit, but at least one: loading the
+ * end alone may have used up the round trips, and the end must make progress. */
 static enum err_code follow_some(struct cause *c, size_t *place, struct err *err)
 {
     struct engine *e = c->e;
@@ -195,13 +194,13 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
          *place < count_dests(c) && (*place == first || !fanout_is_used_up(e)); (*place)++)
         if (chain_follow_one(e, dest_at(c, *place), &source, err) != E_OK)
             return err->code;
-    /* They are in memory until the commit, wherever they went.  Counted last, so that something is
-     * done. */
+    /* The params stay in memory until the commit.  Counted last, so that at least one destination
+     * is followed. */
     fanout_use(&e->batch.followups.fanout, 0, source.params.size);
     return E_OK;
 }
 
-/* What is known of the end; *ret_leads: it leads somewhere. */
+/* Loads the end and its destinations; *ret_leads: there are any to follow. */
 static enum err_code look(struct cause *c, const struct dest_list *of_queue, bool *ret_leads,
                           struct err *err)
 {
@@ -218,9 +217,9 @@ static enum err_code look(struct cause *c, const struct dest_list *of_queue, boo
     return E_OK;
 }
 
-/* ---- ends that are too much for a commit ---- */
+/* ---- ends that are too large for one commit ---- */
 
-/* A job that goes on with its next step stays as it is until its end has been followed. */
+/* Holds a job before its next step until all destinations of the last one are followed. */
 static enum err_code set_held(struct engine *e, int64_t job, enum job_event event, struct err *err)
 {
     bool found = false;
@@ -237,7 +236,8 @@ static enum err_code set_held(struct engine *e, int64_t job, enum job_event even
                                      : was.holds & ~(unsigned)JOB_HOLD_FOLLOWUPS;
     job_settle(e, &now);
     if (now.state == JOB_NONE)
-        return store_job_damaged(e->store, job, "its step has ended and it does not wait", err);
+        return store_job_damaged(e->store, job, "its step has ended, but the job is not waiting",
+                                 err);
     if (engine_write(e, err) != E_OK || store_job_update(e->store, &was, &now, &hit, err) != E_OK)
         return err->code;
     if (!hit)
@@ -250,7 +250,7 @@ static enum err_code set_held(struct engine *e, int64_t job, enum job_event even
     return E_OK;
 }
 
-/* Where the queue leads is decided now, whatever becomes of its definition. */
+/* Stores the queue's destinations as they are now: its definition may change. */
 static enum err_code put_off(struct engine *e, struct stored_follow *f,
                              const struct dest_list *of_queue, struct err *err)
 {
@@ -286,7 +286,7 @@ enum err_code follow_end(struct engine *e, const struct followup_end *end, struc
     if (!end->has_dests && (of_queue == NULL || of_queue->count == 0))
         return E_OK;
     if (fanout_is_used_up(e) && of_queue != NULL && of_queue->count > 0)
-        return put_off(e, &f, of_queue, err); /* others may lead nowhere */
+        return put_off(e, &f, of_queue, err); /* it has destinations: no need to load it now */
     if (look(&c, of_queue, &leads, err) != E_OK)
         return err->code;
     if (!leads)
@@ -296,7 +296,7 @@ enum err_code follow_end(struct engine *e, const struct followup_end *end, struc
     return f.place == count_dests(&c) ? E_OK : put_off(e, &f, of_queue, err);
 }
 
-/* ---- working off ---- */
+/* ---- unfinished ends ---- */
 
 static enum err_code close_follow(struct engine *e, const struct stored_follow *f, struct err *err)
 {
@@ -314,15 +314,15 @@ static enum err_code go_on(struct engine *e, struct stored_follow *f, struct err
     if (engine_write(e, err) != E_OK || look(&c, NULL, &leads, err) != E_OK ||
         (leads && follow_some(&c, &f->place, err) != E_OK))
         return err->code;
-    fanout_use(&e->batch.followups.fanout, 1,
-               0); /* the row itself: behind the rest, so that something is done */
+    /* The row itself; counted last, so that at least one destination is followed. */
+    fanout_use(&e->batch.followups.fanout, 1, 0);
     return f->place < count_dests(&c) ? store_follow_place(e->store, f->id, f->place, err)
                                       : close_follow(e, f, err);
 }
 
-/* A job that goes on with its next step is changed when its end has been followed.  Locks on jobs
- * come before those on signals and joins, which this end raises and others of the batch have
- * raised: so it is held first, and passed over if another server has it. */
+/* A job with a next step is changed when its end has been followed.  All servers lock jobs before
+ * signals and joins, and the batch may hold locks on these already.  So the job is locked first,
+ * without waiting, and its end is skipped for now if another server has locked it. */
 static enum err_code hold_job(struct engine *e, const struct stored_follow *f, bool *ret_busy,
                               struct err *err)
 {
@@ -332,7 +332,7 @@ static enum err_code hold_job(struct engine *e, const struct stored_follow *f, b
     return store_waiters_hold(e->store, &f->job, 1, ret_busy, &e->batch.arena, err);
 }
 
-/* The first that can be read and is not passed over, nor its job. */
+/* The first row that can be read and whose job is not skipped as damaged. */
 static enum err_code next_readable(struct engine *e, struct stored_follow *ret, struct err *err)
 {
     while (store_follow_next(e->store, ret->id, &e->batch.arena, ret, err) != E_OK ||

@@ -1,5 +1,5 @@
 /*
- * Where the end of a job or of a step leads.
+ * Follows the end of a job or step: creates the jobs that its destinations name.
  *
  * Within the batch's transaction.
  */
@@ -14,15 +14,15 @@
 struct engine;
 struct followup_end;
 
-/* Follows the destinations of its queue, its step and the job itself: as many as belong into this
- * commit.  The others are a durable row of `follows`, for the next ones. */
+/* Follows the destinations of the step, of its queue and of the job itself, up to the size of this
+ * commit.  The rest is stored as a row of `follows` for the next commits. */
 MUST_CHECK enum err_code follow_end(struct engine *e, const struct followup_end *end,
                                     struct err *err);
 
-/* Continues an end that earlier commits have left; *ret_over: there is none. */
+/* Continues an end that earlier commits have left unfinished; *ret_over: there is none. */
 MUST_CHECK enum err_code follow_work(struct engine *e, bool *ret_over, struct err *err);
 
-/* Whether an end of the job still leads somewhere: until then it must neither be run again nor be
- * removed. */
+/* Whether an end of the job still has destinations to follow: until these are done, the job must
+ * neither be run again nor be removed. */
 MUST_CHECK enum err_code follow_is_left(struct engine *e, int64_t job, bool *ret_left,
                                         struct err *err);

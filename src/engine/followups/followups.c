@@ -13,12 +13,12 @@
 #include "store/links/links.h"
 #include "store/shared.h"
 
-/* Waits that one commit looks at, besides those of what the batch itself has ended; older releases
- * get at least half as much, whatever the batch brings.  On a shared store each takes some round
- * trips, and what was looked at is held meanwhile: over a slow link they are fewer. */
+/* Waits that one commit judges, in addition to one for each end of the batch; older releases get at
+ * least half of it.  On a shared store each wait takes several round trips while rows are locked:
+ * over a slow link one commit judges fewer. */
 enum { FOLLOWUP_ROWS = 1000, FOLLOWUP_ROWS_SHARED = 200, FOLLOWUP_ROWS_MIN = 4 };
 
-#define QUICK_US (2 * US_PER_MS) /* of a round trip: with a slower one rows get fewer */
+#define QUICK_US (2 * US_PER_MS) /* a round trip; slower ones reduce the rows */
 
 static size_t rows_of(const struct engine *e)
 {
@@ -33,7 +33,7 @@ static size_t rows_of(const struct engine *e)
     return rows < FOLLOWUP_ROWS_MIN ? FOLLOWUP_ROWS_MIN : (size_t)rows;
 }
 
-/* Whether an end in a queue leads anywhere. */
+/* Whether the end has destinations in its queue's definition. */
 static bool queue_leads(const struct engine *e, const struct followup_end *end)
 {
     if (end->queue == 0 || (end->whole && end->routed))
@@ -50,9 +50,8 @@ void followups_add(struct engine *e, const struct followup_end *end)
         VEC_PUSH(&e->batch.followups.ends, *end);
 }
 
-/* Where an end leads is followed in this very commit; of those who wait for it, as many as there is
- * room for.  The list grows by what that ends in turn, as what cannot be run does as soon as it is
- * written. */
+/* Follows the destinations of each end, and wakes as many of the jobs that wait for it as `room`
+ * allows.  The list grows meanwhile: a new job that cannot run ends as soon as it is written. */
 static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err)
 {
     for (size_t i = 0; i < e->batch.followups.ends.count; i++) {
@@ -70,7 +69,7 @@ static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err
     return E_OK;
 }
 
-/* Ends may raise signals, by their destinations; signals end nothing. */
+/* Signals come after ends: a destination may raise one, and a signal ends nothing. */
 static enum err_code follow(struct engine *e, size_t *room, struct err *err)
 {
     if (submit_flush(e, err) != E_OK || waits_flush(e, err) != E_OK ||
@@ -86,7 +85,7 @@ static bool has_news(const struct engine *e)
            0;
 }
 
-/* What is left of the batch's room, and as much more as it has ended things itself. */
+/* Rows that the batch may still use, plus one for each of its own ends. */
 static size_t room_of(const struct engine *e)
 {
     size_t left = rows_of(e) > e->batch.followups.rows_used
@@ -103,8 +102,8 @@ enum err_code followups_follow(struct engine *e, struct err *err)
 
     if (!has_news(e))
         return E_OK;
-    /* One job for each end is no more than the batch itself has brought; ends of what is made here
-     * add nothing. */
+    /* One new job for each end only doubles what the batch wrote.  Ends of jobs that are created
+     * here add nothing. */
     e->batch.followups.fanout.rows += e->batch.followups.ends.count;
     e->followups.fanout_rounds = store_traffic(e->store).rounds;
     enum err_code code = follow(e, &room, err);
@@ -119,7 +118,7 @@ void fanouts_pause(struct engine *e)
     e->followups.fanouts_at = e->now.steady_at + LOCKED_PAUSE_US;
 }
 
-/* Round trips since the last look count, where they cost something. */
+/* Counts the round trips since the last call, which matter on a slow link. */
 bool fanout_is_used_up(struct engine *e)
 {
     int64_t rounds = store_traffic(e->store).rounds;
@@ -131,7 +130,7 @@ bool fanout_is_used_up(struct engine *e)
 
 typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct err *err);
 
-/* What a commit may make, over the link as it was at last. */
+/* What a commit may create, given the latest round-trip time. */
 static struct fanout link_max(const struct engine *e)
 {
     return fanout_over_link(&e->followups.fanout_max, store_round_us(e->store));
@@ -150,8 +149,8 @@ void fanout_learn(struct engine *e)
                                            fanout_is_full(&e->batch.followups.fanout));
 }
 
-/* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so
- * that neither waits for all of the other. */
+/* Continues publications and ends of earlier batches.  The kinds take turns in being first, so that
+ * neither waits for all of the other. */
 static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
 {
     static fanout_work_fn *const kinds[] = {spread_work, follow_work};
@@ -174,13 +173,13 @@ static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
             follow(e, room, err) != E_OK)
             return err->code;
         n_over += over;
-        if (over) /* a look at nothing does not count: the other kind has its turn */
+        if (over) /* a query that found nothing does not count against the other kind */
             e->followups.fanout_rounds = store_traffic(e->store).rounds;
     }
     e->followups.has_fanouts = e->batch.followups.fanouts_from != 0 || n_over < ARRAY_LEN(kinds) ||
                                e->followups.fanouts_busy;
     if (n_over < ARRAY_LEN(kinds))
-        e->followups.fanouts_at = 0; /* there is more to do than to look at those again */
+        e->followups.fanouts_at = 0; /* there is more to do than the locked ones: no pause */
     return E_OK;
 }
 
@@ -206,7 +205,7 @@ enum err_code followups_settle(struct engine *e, struct err *err)
 
 enum err_code followups_load(struct engine *e, struct err *err)
 {
-    e->followups.has_revivals = true; /* the first batch looks */
+    e->followups.has_revivals = true; /* the first batch checks */
     if (store_fanout_any(e->store, &e->followups.has_fanouts, err) != E_OK)
         return err->code;
     return store_release_any(e->store, &e->followups.has_wakeups, err);

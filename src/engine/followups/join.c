@@ -1,11 +1,10 @@
 /*
- * Joins: meeting points that lead on once so many have arrived with the same key.
+ * Joins: count arrivals by key, and follow their destinations when a key has enough of them.
  *
- * What has arrived is a row a key, counted and cleared in the commits that bring the arrivals: the
- * one that completes the number fires.  Destinations beyond what belongs into that commit are a
- * durable row, which keeps what they are given (`spreads`); the commits that follow go on with it.
- *  On a shared store who arrives holds the key.  How often a join has fired is a number of the join
- * as a whole: it is written last.
+ * Each key has a row with its count.  The commit that brings the last missing arrival removes the
+ * row and fires the join.  Destinations beyond the size of that commit are stored with their params
+ * as a row of `spreads`, for the next commits.  On a shared store an arrival locks the key.  How
+ * often a join has fired is a number of the whole join: it is written last, to lock it briefly.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/join.h"
@@ -32,7 +31,7 @@ enum { SMALL_DESTS = 4, SMALL_BYTES = 4096, SMALL_FIRINGS = 100 };
 
 struct arrival {
     struct slice key;
-    int64_t count; /* under that key, since it fired last */
+    int64_t count; /* arrivals under that key since it fired last */
     bool fired;
 };
 
@@ -75,7 +74,7 @@ static void add_arrivals(struct buf *b, struct slice name, const struct stored_a
     buf_add_str(b, "]}}");
 }
 
-/* Where it leads is decided now, whatever becomes of its definition. */
+/* Stores the destinations as they are now: the definition may change. */
 static enum err_code put_off(struct engine *e, const struct dest_list *dests, size_t place,
                              const struct chain_source *source, struct err *err)
 {
@@ -119,20 +118,21 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
 
     if (dest_list_parse(routing.on_success, "", &e->batch.arena, &dests, NULL, &ignored) != E_OK ||
         dests.count != spread->n_targets)
-        return store_job_damaged(e->store, spread->id, "where its join leads is gone", err);
+        return store_job_damaged(e->store, spread->id, "the destinations of its join are missing",
+                                 err);
     if (engine_write(e, err) != E_OK ||
         chain_follow_one(e, &dests.items[spread->place], &source, err) != E_OK)
         return err->code;
     spread->place++;
     if (chain_follow(e, &dests, &source, &spread->place, err) != E_OK)
         return err->code;
-    fanout_use(&e->batch.followups.fanout, 1,
-               0); /* the row itself: behind the rest, so that something is done */
+    /* The row itself; counted last, so that at least one destination is followed. */
+    fanout_use(&e->batch.followups.fanout, 1, 0);
     return store_spread_step(e->store, spread, err);
 }
 
-/* The first small firings of a batch are followed at once, however full the commit is: rows that
- * are worked off later would cost more than they. */
+/* The first small firings of a batch are followed at once, even in a full commit: storing them for
+ * later would cost more. */
 static bool is_small(const struct engine *e, const struct dest_list *dests, struct slice params)
 {
     return dests->count <= SMALL_DESTS && params.size <= SMALL_BYTES &&
@@ -173,7 +173,7 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     return lead_on(e, &def->then, &own, err);
 }
 
-/* Who arrives is kept, up to a number. */
+/* Keeps the ids of the first JOIN_JOBS_KEPT jobs that arrive. */
 static void add_job(struct engine *e, struct stored_arrivals *a, int64_t job)
 {
     int64_t *jobs = arena_array(&e->batch.arena, a->n_jobs + 1, sizeof(*jobs));
@@ -207,7 +207,7 @@ static enum err_code count(struct engine *e, const struct stored_join *join,
                           : store_arrivals_put(e->store, &a, err);
 }
 
-/* A join that is not there, or a key that cannot be filled, is `refused`. */
+/* `refused`: the join does not exist, or its key cannot be filled. */
 static enum err_code arrive(struct engine *e, struct slice name, const struct chain_source *source,
                             struct arrival *arrival, struct err *refused, struct err *err)
 {
@@ -304,7 +304,7 @@ static enum err_code clear_key(struct engine *e, const struct stored_join *join,
     return store_arrivals_remove(e->store, join->id, key, err);
 }
 
-/* However many there are: the join goes with them, and is put back. */
+/* Removing the join removes any number of arrivals at once; then it is put back. */
 static enum err_code clear_all(struct engine *e, const struct stored_join *join, int64_t *ret_keys,
                                struct err *err)
 {
@@ -354,7 +354,7 @@ struct join_loading {
 static void take_join(void *ctx, const struct stored_join *join)
 {
     struct join_loading *l = ctx;
-    struct slice definition = arena_copy(l->arena, join->definition); /* its links point into it */
+    struct slice definition = arena_copy(l->arena, join->definition); /* the links borrow it */
 
     define_set_add(l->set, &(struct defined){.kind = DEFINITION_JOIN,
                                              .name = arena_copy(l->arena, join->name),

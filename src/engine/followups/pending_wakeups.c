@@ -1,9 +1,3 @@
-/*
- * Ends, told to those who wait for them; what is too much for one commit is a durable release, gone
- * on with by the next batches.
- *
- * Waits leave as they are judged: what is left of them is what is left to do.
- */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/pending_wakeups.h"
 
@@ -16,7 +10,7 @@
 #include "store/jobs/jobs.h"
 #include "store/links/links.h"
 
-/* A job may wait for each step of another, and for that itself, in three ways. */
+/* A job may have three conditions (one for each `on`) on each step of another and on the job. */
 enum { WAITS_ON_ONE_MAX = 3 * (ROUTE_STEPS_MAX + 1) };
 
 enum err_code pending_wakeup_put(struct engine *e, const struct stored_release *r, struct err *err)
@@ -30,7 +24,7 @@ enum err_code end_is_pending(struct engine *e, int64_t job, bool *ret_telling, s
 {
     struct stored_release r = {.target = 0};
 
-    /* On an embedded store memory knows whether there are any. */
+    /* On an embedded store memory knows whether there are releases. */
     if ((must_ask_store(e) || e->followups.has_wakeups) &&
         store_release_find(e->store, job, &r, err) != E_OK)
         return err->code;
@@ -40,7 +34,7 @@ enum err_code end_is_pending(struct engine *e, int64_t job, bool *ret_telling, s
 
 /* ---- judging ---- */
 
-/* The end of a target, as its waits are judged by it. */
+/* The end of a target, by which its waits are judged. */
 struct told_end {
     struct engine *e;
     struct stored_release *release;
@@ -76,7 +70,8 @@ static enum err_code tell_one(struct told_end *t, const struct stored_wait *w, b
     return waiter_judge(t->e, w, verdict, why, ret_busy, err);
 }
 
-/* Tells those that no other server has; the first of the others is where the release goes on. */
+/* Judges the waits of jobs that no other server has locked; the release continues at the first
+ * locked one. */
 static enum err_code tell_page(struct told_end *t, const struct wait_page *page, bool *ret_left,
                                struct err *err)
 {
@@ -101,7 +96,7 @@ static enum err_code tell_page(struct told_end *t, const struct wait_page *page,
     return E_OK;
 }
 
-/* Goes on from the cursor; *ret_left: not all were looked at. */
+/* Judges waits from the cursor on; *ret_left: some are left. */
 static enum err_code tell(struct engine *e, struct stored_release *r, size_t *room, bool *ret_left,
                           struct err *err)
 {
@@ -118,7 +113,7 @@ static enum err_code tell(struct engine *e, struct stored_release *r, size_t *ro
 
     step_ends_deinit(&told.steps);
     *room -= page.count < *room ? page.count : *room;
-    if (!*ret_left && page.count == limit) { /* there may be more of the last one's */
+    if (!*ret_left && page.count == limit) { /* the last job may have more waits */
         int64_t last = page.items[page.count - 1].waiter;
 
         *ret_left = true;
@@ -185,7 +180,6 @@ void pending_wakeups_pause(struct engine *e)
     e->followups.wakeups_at = e->now.steady_at + LOCKED_PAUSE_US;
 }
 
-/* Those that this batch has looked at are not looked at again. */
 enum err_code pending_wakeups_work(struct engine *e, size_t *room, bool *ret_over, struct err *err)
 {
     struct stored_release r = {.target = 0};

@@ -1,11 +1,11 @@
 /*
- * Brings back what the end of a job had cancelled, when that job is run again.
+ * Revivals: running a job again also retries the jobs that its end had cancelled.
  *
- * Whoever is cancelled because a condition can no longer hold leaves a row that names the job which
- * decided that (`undone`). Running that job again puts a revival; the batches that follow, this one
- * first, retry those who hang on it: each waits for its conditions again, and what it had cancelled
- * in turn gets a revival of its own.  One for which another condition cannot hold either stays
- * cancelled, and hangs on that from then on.
+ * A job that is cancelled because a condition became impossible leaves a row of `undone` that names
+ * the job responsible.  Running that job again stores a revival; this batch and the next ones then
+ * retry the jobs with such rows: each waits for its conditions again, and gets a revival for the
+ * jobs that it had cancelled in turn.  If another condition is impossible too, the job stays
+ * cancelled, and its row names the job responsible for that one.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/revive.h"
@@ -17,7 +17,7 @@
 #include "store/jobs/jobs.h"
 #include "store/links/links.h"
 
-/* What is counted for a reply: jobs, and how many of them are asked for those who hang on them. */
+/* Limits of revive_count: jobs counted, and jobs whose own cancelled jobs are looked up. */
 enum { REVIVED_COUNTED = 1000, REVIVED_LOOKS = 100 };
 
 enum err_code revive_begin(struct engine *e, int64_t target, struct err *err)
@@ -54,7 +54,7 @@ enum err_code revive_count(struct engine *e, int64_t target, struct revived *ret
     return E_OK;
 }
 
-/* *ret_busy: its own end is still being told, it must be looked at again. */
+/* *ret_busy: the followups of its own end are not done yet; it must be tried again. */
 static enum err_code revive_one(struct engine *e, int64_t waiter, bool *ret_busy, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
@@ -70,7 +70,7 @@ static enum err_code revive_one(struct engine *e, int64_t waiter, bool *ret_busy
         return E_OK;
     if (!found || j.state != JOB_CANCELLED || j.cause != JOB_CAUSE_DEPENDENCY)
         return store_undone_remove(e->store, waiter, err);
-    return job_action_apply(e, &action, &j, &result, err); /* refused: it stays as it is */
+    return job_action_apply(e, &action, &j, &result, err); /* if refused, it stays cancelled */
 }
 
 static enum err_code revive_some(struct engine *e, struct stored_revival *r, size_t *room,

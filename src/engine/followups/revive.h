@@ -1,5 +1,5 @@
 /*
- * Revivals: what the end of a job had cancelled is brought back when that job is run again.
+ * Revivals: running a job again also retries the jobs that its end had cancelled.
  *
  * Within the batch's transaction.
  */
@@ -15,14 +15,13 @@
 struct engine;
 struct revived;
 
-/* The job is run again: what it had cancelled is brought back, by this batch or the next ones. */
+/* `target` is run again: this batch or the next ones retry the jobs that it had cancelled. */
 MUST_CHECK enum err_code revive_begin(struct engine *e, int64_t target, struct err *err);
 
-/* Counts what that brings back, also by way of each other; a bounded number of them. */
+/* Counts the jobs that this retries, directly or through each other, up to a limit. */
 MUST_CHECK enum err_code revive_count(struct engine *e, int64_t target, struct revived *ret_revived,
                                       struct err *err);
 
-/* Continues with one of the jobs that are run again; *ret_over: nothing is left, or not for this
- * batch. */
+/* Continues one revival; *ret_over: none is left for this batch. */
 MUST_CHECK enum err_code revive_work(struct engine *e, size_t *room, bool *ret_over,
                                      struct err *err);

@@ -13,7 +13,7 @@
 #include "store/jobs/record.h"
 #include "store/links/links.h"
 
-/* ---- what a step sees ---- */
+/* ---- params of a step ---- */
 
 static struct slice merged(struct slice base, struct slice over, struct arena *arena)
 {
@@ -64,7 +64,7 @@ struct slice route_claim_members(const struct routing *routing, const struct job
     return arena_copy(arena, buf_slice(&b));
 }
 
-/* ---- when a job is made ---- */
+/* ---- new jobs ---- */
 
 static enum err_code judge_step(struct engine *e, const struct route_step *step,
                                 struct err *refused)
@@ -75,13 +75,14 @@ static enum err_code judge_step(struct engine *e, const struct route_step *step,
     if (q == NULL)
         return queue_unknown(e, step->queue, E_INVALID, refused);
     if (step->command.size > 0 && !q->def.own_command)
-        return err_set(refused, E_INVALID,
-                       "queue %s takes no commands of jobs: it needs 'own_command: true'",
-                       quote_text(&quote, step->queue));
+        return err_set(
+            refused, E_INVALID,
+            "queue %s accepts no jobs with their own command: it needs 'own_command: true'",
+            quote_text(&quote, step->queue));
     return E_OK;
 }
 
-/* Canonical lists, or empty. */
+/* The lists are canonical JSON, or empty. */
 static enum err_code judge_dests(struct engine *e, struct slice on_success, struct slice on_failure,
                                  struct err *refused, struct err *err)
 {
@@ -143,7 +144,7 @@ static enum err_code load_routing(struct engine *e, int64_t id, struct job *ret_
     if (store_job_load(e->store, id, LOAD_PAYLOAD, &e->batch.arena, ret_job, &found, err) != E_OK)
         return err->code;
     if (!found)
-        return store_job_damaged(e->store, id, "it is gone", err);
+        return store_job_damaged(e->store, id, "its row is missing", err);
     routing_parse(ret_job->routing, &e->batch.arena, ret_routing);
     return E_OK;
 }
@@ -182,7 +183,7 @@ struct turn {
     const struct job *was;
     struct job *now;
     struct routing routing;
-    struct job carried;    /* what the job carries */
+    struct job carried;    /* the job with its payload */
     struct slice assigned; /* by all steps so far */
 };
 
@@ -197,14 +198,14 @@ static void note_step(const struct turn *t, int number, int64_t queue, bool fail
                                                .has_dests = true});
 }
 
-/* Only final steps are left of a route once one has failed that must not. */
+/* After the failure of a step with on_error: stop only final steps are run. */
 static void mark_failed(struct turn *t, const struct route_step *step)
 {
     if (t->now->failed_step == 0 && step->on_error == STEP_STOP)
         t->now->failed_step = step->number;
 }
 
-/* Nothing of the attempt before is told of the next one. */
+/* Resets what belongs to the attempts of the step before. */
 static void begin_step(struct job *j, const struct queue *q, const struct route_step *step)
 {
     j->queue = q->id;
@@ -218,7 +219,7 @@ static void begin_step(struct job *j, const struct queue *q, const struct route_
     j->text = j->unit = slice_make(NULL, 0);
 }
 
-/* A step whose queue is gone has failed before it began. */
+/* A step whose queue does not exist fails without having run. */
 static enum err_code fail_unreached(struct turn *t, const struct route_step *step, struct err *err)
 {
     struct engine *e = t->e;
@@ -240,11 +241,11 @@ static enum err_code fail_unreached(struct turn *t, const struct route_step *ste
     };
 
     mark_failed(t, step);
-    note_step(t, step->number, 0, true); /* it was in no queue */
+    note_step(t, step->number, 0, true); /* it ended in no queue */
     return store_progress_add(e->store, t->was->id.v, &entry, err);
 }
 
-/* The next step that can be run, and its queue; NULL when the route has come to its end. */
+/* Finds the next step whose queue exists; *ret_step NULL: the route has ended. */
 static enum err_code find_next(struct turn *t, const struct route_step **ret_step,
                                struct queue **ret_queue, struct err *err)
 {
@@ -273,7 +274,7 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
     bool hit = false;
 
     if (options.data == NULL)
-        options = SLICE(""); /* none from now on */
+        options = SLICE(""); /* clears them */
     begin_step(now, q, step);
     now->state = job_state_next(JOB_RUNNING, JOB_EV_STEP);
     if (gain->result.size > 0 &&
@@ -290,7 +291,7 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
     return E_OK;
 }
 
-/* How the step ended that made the route fail. */
+/* Copies the end of the step that failed the route to the job. */
 struct failed_entry {
     int number;
     struct job *job;
@@ -309,8 +310,8 @@ static void take_failed(void *ctx, const struct progress_entry *entry)
     f->job->text = arena_copy(f->arena, entry->text);
 }
 
-/* A job whose route has failed is told by the step that failed; one whose last step may fail is
- * done. */
+/* A failed job gets exit, cause and text of the step that failed it.  A job whose last step failed
+ * with on_error: continue is done. */
 static enum err_code judge_whole(struct turn *t, struct err *err)
 {
     struct job *now = t->now;
@@ -346,7 +347,7 @@ static enum err_code end_route(struct turn *t, const struct attempt_gain *gain, 
     return E_OK;
 }
 
-/* They were judged before. */
+/* The steps were judged before (route_judge_steps). */
 static enum err_code add_steps(struct turn *t, const struct attempt_gain *gain, struct err *err)
 {
     struct err refused = ERR_INIT;
@@ -355,7 +356,8 @@ static enum err_code add_steps(struct turn *t, const struct attempt_gain *gain, 
 
     if (gain->steps.size > 0 &&
         route_add(&t->routing, t->was->step, gain->steps, &t->e->batch.arena, &refused) != E_OK)
-        return err_set(err, E_INTERNAL, "steps that were taken cannot be added: %s", refused.msg);
+        return err_set(err, E_INTERNAL, "steps cannot be added, although they were accepted: %s",
+                       refused.msg);
     if (gain->limits.size > 0)
         rights_limit_steps(t->routing.steps + at, t->routing.n_steps - before, gain->limits);
     return E_OK;

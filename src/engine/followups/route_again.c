@@ -1,9 +1,9 @@
 /*
- * Routes that are run again, or copied: from which step, and with what.
+ * Routes that are run again, or copied: from which step, and with which params.
  *
- * What the steps before it have set is computed anew from the record.  What a person changes counts
- * over it, now and when the job is run once more: the routing keeps up to which attempt a name is
- * not what steps had set.
+ * What earlier steps have set is computed again from the record.  Params that a person changes
+ * override it, also in later runs: for each changed param the routing keeps the number of the last
+ * attempt before the change, and what attempts up to that number have set is ignored.
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
@@ -15,10 +15,11 @@
 #include "engine/reads/job_json.h"
 #include "store/jobs/record.h"
 
-/* ---- names that a person has changed ---- */
+/* ---- params that a person has changed ---- */
 
-/* Up to which attempt; 0: before the first, but after what the job was handed in with; INT_MIN:
- * never.  The name as it stands in JSON. */
+/* The last attempt before the param was changed by hand; INT_MIN: never changed.  0: it was changed
+ * before the first attempt, which also overrides the steps that the job was submitted as having
+ * run (they have negative numbers).  `name` is JSON text. */
 static int changed_at(struct slice changed, struct slice name, struct arena *arena)
 {
     struct slice text = jtext_text(name, arena);
@@ -34,7 +35,7 @@ static int changed_at(struct slice changed, struct slice name, struct arena *are
 }
 
 struct setting {
-    int seq; /* of the attempt that has set it */
+    int seq; /* of the attempt that set it */
     struct slice changed;
     struct arena *arena;
 };
@@ -46,7 +47,7 @@ static bool still_counts(void *ctx, struct slice key)
     return changed_at(s->changed, key, s->arena) < s->seq;
 }
 
-/* Of what an attempt has set, what still counts. */
+/* What an attempt has set, without params that were changed later. */
 static struct slice still_set(const struct progress_entry *entry, struct slice changed,
                               struct arena *arena)
 {
@@ -59,7 +60,7 @@ static struct slice still_set(const struct progress_entry *entry, struct slice c
     return b.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&b));
 }
 
-/* With the names that are changed now. */
+/* Adds the params that are changed now. */
 static struct slice add_changed(const struct routing *routing, const struct job *j,
                                 struct slice params, struct arena *arena)
 {
@@ -78,15 +79,16 @@ static struct slice add_changed(const struct routing *routing, const struct job 
                         arena);
 }
 
-/* ---- what was set ---- */
+/* ---- params that steps have set ---- */
 
-/* What steps before one have set, by the record: that of the attempt that ended its step counts. */
+/* Collects what earlier steps have set, from the record: only the attempt that ended a step
+ * counts. */
 struct assigning {
     const struct routing *routing;
-    size_t before; /* the step's place */
+    size_t before; /* place of the step to run */
     struct arena *arena;
     struct slice assigned;
-    struct progress_entry last; /* not known yet whether its step ended with it */
+    struct progress_entry last; /* counts unless another attempt of its step follows */
 };
 
 static void settle_last(struct assigning *a)
@@ -110,7 +112,7 @@ static void take_assigned(void *ctx, const struct progress_entry *entry)
         settle_last(a);
 }
 
-/* ---- from where ---- */
+/* ---- the first step ---- */
 
 static int stopped_at(const struct job *j)
 {
@@ -127,7 +129,7 @@ static enum err_code choose_step(const struct routing *routing, const struct job
         return route_select(routing, from, ret_step, refused);
     *ret_step = number == 0 ? &routing->steps[0] : route_find(routing, number);
     if (*ret_step == NULL)
-        return err_set(refused, E_CONFLICT, "step %d, where it was, is not in its route any more",
+        return err_set(refused, E_CONFLICT, "step %d, where it stopped, is no longer in its route",
                        number);
     return E_OK;
 }
@@ -149,7 +151,7 @@ enum err_code route_again(struct engine *e, const struct job_action *action, con
     }
     bool rewritten = routing.n_skip > 0 || action->params.size > 0;
 
-    routing.n_skip = 0; /* what is run again is run in full */
+    routing.n_skip = 0; /* from its first step on it runs all steps */
     if (action->params.size > 0)
         routing.changed = add_changed(&routing, j, action->params, batch_arena(e));
     struct assigning a = {.routing = &routing,

@@ -1,7 +1,8 @@
 /*
  * Signals: durable counters that jobs wait for.
  *
- * A level holds until it is cleared or used up.  Who waits is looked at in the order of the jobs.
+ * A signal keeps its level until it is cleared or used up.  Waiting jobs are woken in the order of
+ * their ids.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/signal.h"
@@ -46,7 +47,7 @@ enum err_code signal_raise(struct engine *e, struct slice name, int64_t count, i
     return E_OK;
 }
 
-/* Nothing is left of one that nobody waits for. */
+/* A cleared signal without waiting jobs is removed. */
 static enum err_code clear(struct engine *e, struct slice name, struct err *err)
 {
     struct stored_signal signal;
@@ -86,9 +87,9 @@ enum err_code signal_run(struct engine *e, struct op *op, struct err *err)
     return E_OK;
 }
 
-/* ---- those who wait ---- */
+/* ---- waiting jobs ---- */
 
-/* One signal; *ret_level -1: another server has it. */
+/* Locks one signal; *ret_level -1: another server has locked it. */
 static enum err_code level_of(struct engine *e, int64_t id, int64_t *ret_level, struct err *err)
 {
     return engine_write(e, err) != E_OK
@@ -96,7 +97,8 @@ static enum err_code level_of(struct engine *e, int64_t id, int64_t *ret_level, 
                : store_signals_hold(e->store, &id, 1, ret_level, &e->batch.arena, err);
 }
 
-/* Looks at the waits of a page, as far as the level reaches; *ret_at: at so many of them. */
+/* Judges the waits of a page until the level is 0 or another server has locked a job; *ret_at: how
+ * many were judged. */
 static enum err_code look_at_page(struct engine *e, const struct wait_page *page, int64_t *level,
                                   size_t *ret_at, struct err *err)
 {
@@ -141,11 +143,11 @@ enum err_code signal_wake_waiters(struct engine *e, struct stored_release *r, si
     *ret_left = level < 0;
     if (level < 0)
         pending_wakeups_pause(e);
-    if (level <= 0) /* nobody waits for nothing */
+    if (level <= 0) /* every wait needs at least 1 */
         return E_OK;
     if (store_waits_least(e->store, r->target, &least, err) != E_OK)
         return err->code;
-    if (least == 0 || least > level) /* those who wait for more are not read with each raise */
+    if (least == 0 || least > level) /* no wait can be met: saves reading them at each raise */
         return E_OK;
     if (store_waits_on(e->store, r->target, r->cursor, limit, wait_page_take, &page, err) != E_OK ||
         look_at_page(e, &page, &level, &at, err) != E_OK)
@@ -169,7 +171,7 @@ static enum err_code tell_raised(struct engine *e, int64_t signal, size_t *room,
     return left ? pending_wakeup_put(e, &r, err) : E_OK;
 }
 
-/* Whether some that came before it are still to be looked at: then its turn comes with theirs. */
+/* Whether a release will judge jobs before this one, and then this one too. */
 static enum err_code is_behind(struct engine *e, int64_t waiter, bool *ret_behind, struct err *err)
 {
     CLEANUP(wait_page) struct wait_page page = VEC_INIT;
@@ -197,7 +199,7 @@ static enum err_code look_at_new(struct engine *e, struct err *err)
         return err->code;
     for (size_t i = 0; i < e->batch.followups.signal_waiters.count; i++) {
         bool behind = false;
-        bool busy = false; /* its signals are held since it was made */
+        bool busy = false; /* creating the job has locked its signals */
 
         if (any && is_behind(e, e->batch.followups.signal_waiters.items[i], &behind, err) != E_OK)
             return err->code;
@@ -206,7 +208,7 @@ static enum err_code look_at_new(struct engine *e, struct err *err)
             return err->code;
         if (busy)
             return store_job_damaged(e->store, e->batch.followups.signal_waiters.items[i],
-                                     "its signal is not held", err);
+                                     "its signal is not locked", err);
     }
     return E_OK;
 }

@@ -1,10 +1,10 @@
 /*
- * Publications: a job for each target, in as many commits as it takes.
+ * Publications: create a job for each target, over several commits if needed.
  *
- * Ids and queues of all jobs are fixed by the commit that decides; it makes as many of them as
- * belong into it.  The others are one durable row, worked off by the commits that follow: each
- * makes the next jobs and moves the row's place, so that a crash changes nothing about who gets
- * what.  What the jobs carry is stored once, under the row's id.
+ * The first commit fixes the ids and queues of all jobs and creates as many as fit.  The rest is
+ * one row, which later commits continue: each creates the next jobs and moves the row's place, so
+ * that a crash cannot change which queue gets which job.  Params and body of all jobs are stored
+ * once, under the row's id.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/spread.h"
@@ -32,10 +32,9 @@ bool fanout_is_for_later(const struct engine *e, int64_t id)
            (e->batch.followups.fanouts_from != 0 && id >= e->batch.followups.fanouts_from);
 }
 
-/* ---- making jobs ---- */
+/* ---- creating jobs ---- */
 
-/* Takes the keys of the next n, if it was published under one: *ret_all says whether all were
- * free. */
+/* Takes the keys of the next n jobs, if the publication has a key; *ret_all: all were free. */
 static enum err_code take_keys(struct engine *e, const struct stored_spread *s, size_t n,
                                bool *ret_all, struct err *err)
 {
@@ -57,7 +56,7 @@ static enum err_code take_keys(struct engine *e, const struct stored_spread *s, 
     return E_OK;
 }
 
-/* Whoever has taken its key meanwhile keeps it: the job was promised, and is made without. */
+/* If another job has taken the key meanwhile, the job is created without: its id was promised. */
 static enum err_code make_published(struct engine *e, const struct stored_spread *s,
                                     const struct routing *routing, struct plan *p, struct err *err)
 {
@@ -88,7 +87,7 @@ static enum err_code make_chained(struct engine *e, const struct stored_spread *
     return chain_make(e, &source, p, err);
 }
 
-/* The next n.  A queue stays as long as it is a target. */
+/* Creates the next n jobs.  A queue cannot be removed while it is a target. */
 static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t n, int64_t shared,
                                struct err *err)
 {
@@ -104,7 +103,7 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
                          .shared = shared};
 
         if (p.queue == NULL)
-            return store_job_damaged(e->store, t->job, "the queue it belongs to is gone", err);
+            return store_job_damaged(e->store, t->job, "its queue does not exist", err);
         if ((s->chained ? make_chained(e, s, &routing, &p, err)
                         : make_published(e, s, &routing, &p, err)) != E_OK)
             return err->code;
@@ -112,8 +111,8 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
     return E_OK;
 }
 
-/* Under a key the deciding commit makes the first job at least, however full it is: its key is the
- * one place where two servers meet that publish under the same key at once. */
+/* How many jobs the first commit creates.  With a key it is at least one, even in a full commit:
+ * only the key of that job stops two servers that publish under the same key at once. */
 static size_t part_now(const struct engine *e, const struct stored_spread *s)
 {
     size_t now = fanout_part(&e->batch.followups.fanout, &e->followups.fanout_max, s->n_targets,
@@ -148,9 +147,9 @@ enum err_code spread_make(struct engine *e, struct stored_spread *s, bool *ret_l
     return make_some(e, s, now, s->id, err);
 }
 
-/* ---- working off ---- */
+/* ---- unfinished publications ---- */
 
-/* The first that can be read and is not passed over. */
+/* The first row that can be read and is not skipped as damaged. */
 static enum err_code next(struct engine *e, struct stored_spread *ret, struct err *err)
 {
     ret->id = 0;
@@ -175,9 +174,9 @@ static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err
 
     if (take_keys(e, s, n, &ignored, err) != E_OK)
         return err->code;
-    fanout_use(&e->batch.followups.fanout, n,
-               n * s->labels.size); /* what they share is stored already */
-    /* What they share goes with the row, unless they are written by then. */
+    /* Params and body are stored already. */
+    fanout_use(&e->batch.followups.fanout, n, n * s->labels.size);
+    /* The jobs must be written before the row goes: with the row goes what they share. */
     if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)
         return err->code;
     return store_spread_step(e->store, s, err);

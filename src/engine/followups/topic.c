@@ -1,8 +1,8 @@
 /*
- * Topics: a job in each subscribed queue.
+ * Topics: publishing creates a job in each subscribed queue.
  *
- * A queue is subscribed to the topic of its own name and to what its definition names; a worker's
- * own queue to its topic alone, while it takes jobs. Who is subscribed is read off the queues in
+ * A queue is subscribed to the topic of its own name and to those in its definition; the queue of a
+ * subscribed worker to its one topic, while the queue accepts jobs.  Subscriptions are looked up in
  * memory.
  */
 /* SPDX-License-Identifier: MIT */
@@ -18,7 +18,7 @@
 #include "engine/state.h"
 #include "store/shared.h"
 
-/* ---- who is subscribed ---- */
+/* ---- subscriptions ---- */
 
 static bool is_subscribed(const struct queue *q, struct slice topic)
 {
@@ -41,7 +41,7 @@ size_t topic_count(const struct engine *e, struct slice topic)
     return n;
 }
 
-/* Their jobs have no ids yet. */
+/* Lists the subscribed queues; their jobs get ids later. */
 static size_t subscribed(struct engine *e, struct slice topic, struct spread_target **ret_targets)
 {
     size_t n = topic_count(e, topic);
@@ -55,7 +55,7 @@ static size_t subscribed(struct engine *e, struct slice topic, struct spread_tar
     return n;
 }
 
-/* ---- by the end of a job ---- */
+/* ---- publishing by the end of a job ---- */
 
 enum err_code topic_publish(struct engine *e, struct slice topic, const struct chain_source *source,
                             size_t *ret_n, struct err *err)
@@ -79,7 +79,7 @@ enum err_code topic_publish(struct engine *e, struct slice topic, const struct c
     return n == 0 ? E_OK : spread_make(e, &spread, &never, err);
 }
 
-/* ---- as items ---- */
+/* ---- items for subscribers ---- */
 
 struct slice topic_key(struct engine *e, struct slice key, const struct queue *q)
 {
@@ -105,7 +105,7 @@ static struct routing routing_for(const struct submit_item *item)
     return routing;
 }
 
-/* The item as one for a queue; `routing` is that of all of them. */
+/* A copy of the item for one queue; all copies share `routing`. */
 static struct submit_item item_for(struct engine *e, const struct submit_item *item,
                                    const struct routing *routing, int64_t queue)
 {
@@ -126,7 +126,7 @@ static void refuse_nobody(struct slice topic, enum err_code code, struct err *re
     err_set(refused, code, "nobody is subscribed to topic %s", quote_text(&quote, topic));
 }
 
-/* ---- by a running job ---- */
+/* ---- publishing by a running job ---- */
 
 size_t topic_place(const struct topic_list *list, size_t i)
 {
@@ -159,19 +159,20 @@ struct fanout topic_cost(const struct engine *e, const struct submit_item *items
 bool topic_is_too_much(const struct fanout *cost, struct err *refused)
 {
     if (cost->rows > OP_ITEMS_MAX)
-        err_set(refused, E_TOO_LARGE,
-                "with a job for each that is subscribed %zu are emitted, at most %d are allowed",
-                cost->rows, OP_ITEMS_MAX);
+        err_set(
+            refused, E_TOO_LARGE,
+            "with one job for each subscriber %zu jobs would be emitted, at most %d are allowed",
+            cost->rows, OP_ITEMS_MAX);
     else if (cost->bytes > FANOUT_BYTES)
         err_set(refused, E_TOO_LARGE,
-                "labels, options and steps are stored for each that is subscribed: they have %zu "
+                "labels, options and steps are stored for each subscriber: they would take %zu "
                 "bytes, at most %zu MiB are allowed",
                 cost->bytes, FANOUT_BYTES >> 20);
     return refused->code != E_OK;
 }
 
 struct expansion {
-    VEC(struct submit_item) firsts; /* one for each that was there */
+    VEC(struct submit_item) firsts; /* one for each given item */
     VEC(struct submit_item) others;
     VEC(size_t) from; /* of the others */
 };
@@ -199,7 +200,7 @@ static enum err_code expand_one(struct engine *e, const struct submit_item *item
     for (size_t i = 1; i < n; i++) {
         struct submit_item own = item_for(e, item, routing, targets[i].queue);
 
-        own.ref = slice_make(NULL, 0); /* means the first one */
+        own.ref = slice_make(NULL, 0); /* it refers to the first one */
         VEC_PUSH(&x->others, own);
         VEC_PUSH(&x->from, place);
     }
@@ -250,19 +251,19 @@ bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,
     return true;
 }
 
-/* ---- by request ---- */
+/* ---- publishing by request ---- */
 
-/* There may be many of them in a batch, to many queues each: little is kept of a target. */
+/* A batch may have many publications with many targets each: a target must be small. */
 struct publishing {
-    struct submit_item item; /* of all of them, but for queue and key */
+    struct submit_item item; /* of all jobs, except queue and key */
     struct routing routing;
     struct spread_target *targets;
     size_t n;
-    bool known; /* it was published before, under this key */
+    bool known; /* it was published before under this key */
 };
 
-/* What it made is known by its keys, or by its row as long as that is worked off.  The row is
- * looked for first: it goes with the commit that makes the last of its jobs. */
+/* An earlier publication is found by its row while it is unfinished, later by the keys of its jobs.
+ * The row is looked up first: the commit that creates the last job removes it. */
 static enum err_code judge_spread(struct engine *e, const struct publish *x, struct publishing *p,
                                   struct err *refused, struct err *err)
 {
@@ -284,7 +285,7 @@ static enum err_code judge_spread(struct engine *e, const struct publish *x, str
     return E_OK;
 }
 
-/* All are decided in one commit: if one is there, so are the others. */
+/* One commit decides all jobs: if one of the keys exists, the publication is known. */
 static enum err_code judge_keys(struct engine *e, struct publishing *p, struct err *refused,
                                 struct err *err)
 {
@@ -326,7 +327,8 @@ static bool is_known_in_part(const struct publishing *p)
     return n > 0 && n < p->n;
 }
 
-/* One that takes no such job refuses it for all: nobody is left out unnoticed. */
+/* If one queue refuses its job the publication is refused, so that no subscriber is left out
+ * unnoticed. */
 static enum err_code judge_queues(struct engine *e, struct publishing *p, struct err *refused,
                                   struct err *err)
 {
@@ -340,20 +342,20 @@ static enum err_code judge_queues(struct engine *e, struct publishing *p, struct
         if (plan.refused.code == E_OK)
             continue;
         *refused = plan.refused;
-        (void)err_wrap(refused, "queue %s, which is subscribed", quote_text(&quote, item.queue));
+        (void)err_wrap(refused, "subscribed queue %s", quote_text(&quote, item.queue));
         return E_OK;
     }
     return E_OK;
 }
 
-/* Whether it is known, or can be: else it is refused. */
+/* Finds out whether the publication is known, or else refuses what cannot be published. */
 static enum err_code judge(struct engine *e, const struct publish *x, struct publishing *p,
                            struct err *refused, struct err *err)
 {
     if (x->key.size > 0 && judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
-    /* Another server may have decided it after the row was looked for: now the row is there, or all
-     * of its keys. */
+    /* Another server may have published it after the row was looked up: by now the row exists, or
+     * all of the keys. */
     if (must_ask_store(e) && refused->code == E_OK && is_known_in_part(p) &&
         judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
@@ -393,7 +395,8 @@ static void add_reply(struct op *op, const struct publishing *p)
     buf_add_str(&op->reply, "]}");
 }
 
-/* It is known now, unless all that the other has made is gone already. */
+/* After losing to another server the publication is known, unless its jobs are removed already:
+ * then it is tried again, this often. */
 enum { LOST_MAX = 5 };
 
 enum err_code publish_run(struct engine *e, struct op *op, struct err *err)

@@ -1,10 +1,8 @@
 /*
- * Jobs that wait: let go when all holds that they wait for, cancelled when something of it never
- * will.
+ * Waiting jobs: released when all conditions are met, cancelled when one is impossible.
  *
- * Conditions on jobs stand before those on signals: the first that is left tells which kind is. On
- * a shared store another server may hold the job or one of its signals.  It is not waited for:
- * nothing is changed, and whoever tells keeps a release of what there was to be told.
+ * A job's conditions on jobs are stored before those on signals: if the first one left is on a
+ * signal, all are.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/waiter.h"
@@ -81,7 +79,7 @@ enum err_code waiters_lock(struct engine *e, const struct wait_page *page, const
     return E_OK;
 }
 
-/* Another server may have cancelled or removed it. */
+/* *ret_waits false: another server has cancelled or removed the job. */
 static enum err_code load(struct engine *e, int64_t waiter, struct job *ret_job, bool *ret_waits,
                           struct err *err)
 {
@@ -101,7 +99,7 @@ static enum err_code let_go(struct engine *e, const struct job *was, struct err 
     now.holds &= ~(unsigned)JOB_HOLD_AFTER;
     job_settle(e, &now);
     if (now.state == JOB_NONE)
-        return store_job_damaged(e->store, was->id.v, "it waits and is not held", err);
+        return store_job_damaged(e->store, was->id.v, "it has conditions but is not held", err);
     if (engine_write(e, err) != E_OK || store_job_update(e->store, was, &now, &hit, err) != E_OK)
         return err->code;
     if (!hit)
@@ -120,7 +118,7 @@ static int by_target(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Some waits, at least one, in the order of their signals. */
+/* Judges at least one and at most LEVELS_SET waits, sorted by signal. */
 static enum err_code levels_hold_set(struct engine *e, const struct stored_wait *waits, size_t n,
                                      bool *ret_hold, bool *ret_busy, struct err *err)
 {
@@ -143,8 +141,9 @@ static enum err_code levels_hold_set(struct engine *e, const struct stored_wait 
     return E_OK;
 }
 
-/* Holds the signals and looks whether each has its level, up to the first set in which one has not:
- * whoever raises that one looks again.  All servers hold signals in one order. */
+/* Locks the signals and checks whether each has its level.  Stops after the first set with one that
+ * has not: raising that signal checks the job again.  All servers lock signals in the same
+ * order. */
 static enum err_code levels_hold(struct engine *e, struct wait_page *waits, bool *ret_hold,
                                  bool *ret_busy, struct err *err)
 {
@@ -190,7 +189,8 @@ static void drop(struct wait_page *page, int64_t seq)
     page->count = kept;
 }
 
-/* What it waits for besides the condition `but`: all of it, or a job among others. */
+/* Loads the conditions left besides `but`: all of them if they are on signals; otherwise the first
+ * one or two are enough. */
 static enum err_code load_left(struct engine *e, int64_t waiter, int64_t but,
                                struct wait_page *left, struct err *err)
 {
@@ -206,7 +206,7 @@ static enum err_code load_left(struct engine *e, int64_t waiter, int64_t but,
     return E_OK;
 }
 
-/* All that it waited for holds. */
+/* All conditions are met: uses up its signals and releases the job. */
 static enum err_code go_on(struct engine *e, int64_t waiter, const struct wait_page *signals,
                            struct err *err)
 {
@@ -223,7 +223,8 @@ static enum err_code go_on(struct engine *e, int64_t waiter, const struct wait_p
     return let_go(e, &job, err);
 }
 
-/* The condition `met` leaves, if there is such a one. */
+/* Releases the job if no condition besides `met` is left; removes `met` unless it is
+ * NO_CONDITION. */
 static enum err_code look(struct engine *e, int64_t waiter, int64_t met, bool *ret_busy,
                           struct err *err)
 {
@@ -270,7 +271,7 @@ static enum err_code cancel(struct engine *e, int64_t waiter, int64_t by, const 
     return after_cancel(e, &job, by, slice_of(why), err);
 }
 
-/* The job is held before its waits are touched, as by those who cancel it. */
+/* The caller has locked the job: locks on jobs come before changes of waits, as in a cancel. */
 enum err_code waiter_judge(struct engine *e, const struct stored_wait *wait,
                            enum after_verdict verdict, const char *why, bool *ret_busy,
                            struct err *err)

@@ -1,9 +1,8 @@
 /*
- * Jobs that wait: released when all conditions are met, cancelled when one is impossible.
+ * Waiting jobs: released when all conditions are met, cancelled when one is impossible.
  *
- * Within the batch's transaction.  On a shared store a job, or a signal, that another server has
- * locked is not waited for: nothing is changed, and the caller keeps a release of what it was to
- * do.
+ * Within the batch's transaction.  On a shared store no function waits for a job or signal that
+ * another server has locked: it changes nothing, and the caller stores a release to try again.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -19,25 +18,26 @@
 
 struct engine;
 
-/* Waits as they are read: they are judged when all have come. */
+/* Waits that were read together; they are judged when all are read. */
 struct wait_page {
     struct stored_wait *items;
     size_t count, capacity;
 };
 
-void wait_page_take(void *page, const struct stored_wait *wait); /* a store_wait_fn */
+/* A store_wait_fn. */
+void wait_page_take(void *page, const struct stored_wait *wait);
 void wait_page_cleanup(struct wait_page *page);
 
-/* Writes the waits that the batch has made so far. */
+/* Writes the waits that the batch has added so far. */
 MUST_CHECK enum err_code waits_flush(struct engine *e, struct err *err);
 
-/* Locks the jobs of the page.  (*ret_busy)[i]: another server has locked that one, which must stay
- * as it is; never on an embedded store. */
+/* Locks the jobs of the page.  (*ret_busy)[i]: another server has locked the job, which must not be
+ * changed; never on an embedded store. */
 MUST_CHECK enum err_code waiters_lock(struct engine *e, const struct wait_page *page,
                                       const bool **ret_busy, struct err *err);
 
-/* Releases the job, which is locked, if nothing is left that it waits for and all its signals have
- * their level.  *ret_busy: another server has locked one of these; nothing was changed. */
+/* Releases the locked job if no condition on a job is left and all its signals have their level.
+ * *ret_busy: another server has locked one of the signals; nothing was changed. */
 MUST_CHECK enum err_code waiter_check(struct engine *e, int64_t waiter, bool *ret_busy,
                                       struct err *err);
 
@@ -50,5 +50,5 @@ MUST_CHECK enum err_code waiter_judge(struct engine *e, const struct stored_wait
 MUST_CHECK enum err_code after_cancel(struct engine *e, const struct job *j, int64_t by,
                                       struct slice why, struct err *err);
 
-/* The job waits no longer: it is cancelled or removed. */
+/* Removes the waits of a job that is being cancelled or removed. */
 MUST_CHECK enum err_code after_forget(struct engine *e, const struct job *j, struct err *err);

@@ -186,7 +186,7 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct after_n
     if (store_job_load(e->store, j->id.v, LOAD_LIVE, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found)
-        return store_job_damaged(e->store, j->id.v, "it is gone", err);
+        return store_job_damaged(e->store, j->id.v, "its row is missing", err);
     struct job now = was;
 
     j->holds = now.holds &= ~(unsigned)JOB_HOLD_AFTER;
@@ -241,7 +241,7 @@ static enum err_code cancel_never(struct engine *e, const struct stored_emit *ro
             E_OK)
             return err->code;
         if (!found)
-            return store_job_damaged(e->store, row->jobs[i], "it is gone", err);
+            return store_job_damaged(e->store, row->jobs[i], "its row is missing", err);
         if (after_cancel(e, &j, p->never[i].by, slice_of(p->never[i].why), err) != E_OK)
             return err->code;
     }

@@ -285,7 +285,7 @@ static enum err_code judge_set(struct engine *e, const struct op *op, const stru
         E_OK)
         return err->code;
     if (!found)
-        return store_job_damaged(e->store, j->id.v, "it is gone", err);
+        return store_job_damaged(e->store, j->id.v, "its row is missing", err);
     size_t rest = whole.params.size + whole.routing.size;
 
     if (rest + whole.assigned.size + set.size <= JOB_BYTES_MAX ||

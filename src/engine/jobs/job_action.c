@@ -42,7 +42,8 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
     bool hit = false;
 
     if (now->state == JOB_NONE)
-        return store_job_damaged(e->store, was->id.v, "its state does not fit the rest of it", err);
+        return store_job_damaged(e->store, was->id.v, "its state contradicts its other fields",
+                                 err);
     if (engine_write(e, err) != E_OK || store_job_update(e->store, was, now, &hit, err) != E_OK)
         return err->code;
     if (!hit)

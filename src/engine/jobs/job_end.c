@@ -34,8 +34,8 @@ enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_ev
 
     now.state = job_state_next(was->state, event);
     if (!job_state_ended(now.state))
-        return store_job_damaged(batch_store(e), was->id.v, "its state does not fit the rest of it",
-                                 err);
+        return store_job_damaged(batch_store(e), was->id.v,
+                                 "its state contradicts its other fields", err);
     now.cause = cause;
     now.finished_at = batch_now(e).wall_at;
     if (why.size > 0)

@@ -303,7 +303,7 @@ static enum err_code cancel_at_once(struct engine *e, const struct plan *p, stru
         store_job_load(e->store, p->id, LOAD_LIVE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
-        return store_job_damaged(e->store, p->id, "it is gone", err);
+        return store_job_damaged(e->store, p->id, "its row is missing", err);
     return after_cancel(e, &j, p->after->lost, slice_of(p->after->why), err);
 }
 

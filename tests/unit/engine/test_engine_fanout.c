@@ -663,7 +663,7 @@ static void an_emit_counts_with_a_job_for_each_that_is_subscribed(void **state)
     begin_emitters(f, g);
     t = run_op(f, op_emit_news(f, g[0], EMITTERS, 0));
     assert_int_equal(t->op.err.code, E_TOO_LARGE);
-    assert_non_null(strstr(t->op.err.msg, "11000 are emitted, at most 10000"));
+    assert_non_null(strstr(t->op.err.msg, "11000 jobs would be emitted, at most 10000"));
     t = run_op(f, op_emit_news(f, g[0], 1, 40000));
     assert_int_equal(t->op.err.code, E_TOO_LARGE);
     assert_non_null(strstr(t->op.err.msg, "at most 32 MiB"));
