@@ -43,7 +43,7 @@ static const struct field backup_fields[] = {
     FIELD_TEXT("dir", backup_values, dir, .required = true, .min = 1, .max = DIR_BYTES_MAX,
                .check = check_dir, .help = "an absolute path on the server's machine"),
 };
-const struct object backup_object = {
+static const struct object backup_object = {
     .what = "the body", .schema = "BackupTo", OBJECT_FIELDS(backup_fields), .needs = true};
 
 static void answer_backup(struct chore *c)
@@ -82,9 +82,9 @@ struct check_values {
 static const struct field check_fields[] = {
     FIELD_BOOL("full", check_values, full, .null = true, .help = "Look at all pages and indexes."),
 };
-const struct object check_object = {.what = "the body",
-                                    .schema = "CheckHow",
-                                    OBJECT_FIELDS(check_fields)};
+static const struct object check_object = {.what = "the body",
+                                           .schema = "CheckHow",
+                                           OBJECT_FIELDS(check_fields)};
 
 static void answer_check(struct chore *c)
 {
@@ -123,7 +123,7 @@ static const struct route admin_rows[] = {
         .handle = backup_make,
         .body = BODY_JSON,
         .max_body = BODY_SMALL_MAX,
-        .takes = "BackupTo",
+        .reads = &backup_object,
         .gives = "BackedUp",
         .errors = {E_CONFLICT, E_FULL},
         .help = "Copies the running store into a directory of the server's machine.",
@@ -133,7 +133,7 @@ static const struct route admin_rows[] = {
         .handle = check_run,
         .body = BODY_OPTIONAL,
         .max_body = BODY_SMALL_MAX,
-        .takes = "CheckHow",
+        .reads = &check_object,
         .gives = "Checked",
         .help = "Checks the store; with full also its counts and invariants.",
     },

@@ -40,8 +40,3 @@ handler_fn view_show;
 
 /* Answers with the route's view of that id when it has ended, or after that time. */
 void view_show_ended(struct request *r, int64_t id, int64_t wait_us);
-
-/* Bodies that the handlers read themselves. */
-extern const struct object backup_object, check_object, bulk_object;
-extern const struct object retry_act_object, clone_object, move_object, patch_object;
-extern const struct object publish_object, subscribe_object, signal_object, arrive_object;

@@ -50,11 +50,11 @@ static enum err_code check_bulk(struct object_read *r, struct slice value)
     return E_OK;
 }
 
-const struct object bulk_object = {.what = "the body",
-                                   .schema = "BulkToDo",
-                                   OBJECT_FIELDS(bulk_fields),
-                                   .needs = true,
-                                   .check = check_bulk};
+static const struct object bulk_object = {.what = "the body",
+                                          .schema = "BulkToDo",
+                                          OBJECT_FIELDS(bulk_fields),
+                                          .needs = true,
+                                          .check = check_bulk};
 
 static enum err_code read_bulk(struct request *r, struct arena *arena, struct bulk *ret_bulk,
                                struct err *err)
@@ -110,7 +110,7 @@ static const struct route bulk_rows[] = {
         .body = BODY_JSON,
         .max_body = BODY_SMALL_MAX,
         .status = 202,
-        .takes = "BulkToDo",
+        .reads = &bulk_object,
         .gives = "Bulk",
         .params = {{"dry_run", "boolean", "Change nothing, answer 200 with the number of jobs."}},
         .errors = {E_FULL, E_TOO_SLOW},

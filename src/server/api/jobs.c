@@ -119,30 +119,22 @@ static const struct field patch_fields[] = {
 };
 
 static const struct object nothing_object = {.what = "the body"};
-const struct object retry_act_object = {.what = "the body",
-                                        .schema = "RetrySet",
-                                        OBJECT_FIELDS(retry_fields)};
-const struct object clone_object = {.what = "the body",
-                                    .schema = "CloneParams",
-                                    OBJECT_FIELDS(clone_fields)};
-const struct object move_object = {
+static const struct object retry_act_object = {.what = "the body",
+                                               .schema = "RetrySet",
+                                               OBJECT_FIELDS(retry_fields)};
+static const struct object clone_object = {.what = "the body",
+                                           .schema = "CloneParams",
+                                           OBJECT_FIELDS(clone_fields)};
+static const struct object move_object = {
     .what = "the body", .schema = "MoveTo", OBJECT_FIELDS(move_fields), .needs = true};
-const struct object patch_object = {.what = "the body",
-                                    .schema = "Patch",
-                                    OBJECT_FIELDS(patch_fields)};
-
-/* What the body of each action may say; the others take none. */
-static const struct object *const act_bodies[ACTION_COUNT] = {
-    [ACTION_RETRY] = &retry_act_object,
-    [ACTION_CLONE] = &clone_object,
-    [ACTION_MOVE] = &move_object,
-    [ACTION_PATCH] = &patch_object,
-};
+static const struct object patch_object = {.what = "the body",
+                                           .schema = "Patch",
+                                           OBJECT_FIELDS(patch_fields)};
 
 static enum err_code read_act(struct request *r, struct op *op, struct err *err)
 {
     struct job_action *act = &op->action;
-    const struct object *table = act_bodies[act->kind];
+    const struct object *table = r->route->reads;
 
     act->may_command = r->right == RIGHT_ADMIN;
     return request_body(r, table == NULL ? &nothing_object : table, act, &op->arena, err);
@@ -194,11 +186,11 @@ static enum err_code job_commit(struct request *r, struct err *err)
 
 /* ---- routes ---- */
 
-#define ACTION(name, act, schema, code, text)                                                   \
+#define ACTION(name, act, table, code, text)                                                    \
     {                                                                                           \
         ROUTE("POST", "/v1/jobs/{id}/" name, RIGHT_USER),                                       \
             .handle = job_act, .what = (act), .body = BODY_OPTIONAL, .max_body = JOB_BYTES_MAX, \
-            .status = (code), .takes = (schema), .gives = "Acted",                              \
+            .status = (code), .reads = (table), .takes = "Nothing", .gives = "Acted",           \
             .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL}, .help = (text)                         \
     }
 
@@ -246,7 +238,7 @@ static const struct route jobs_rows[] = {
         .handle = job_patch,
         .body = BODY_JSON,
         .max_body = JOB_BYTES_MAX,
-        .takes = "Patch",
+        .reads = &patch_object,
         .gives = "Acted",
         .errors = {E_NOT_FOUND, E_CONFLICT, E_PRECONDITION, E_FULL},
         .help = "Changes a waiting job; with `version` only if it has not changed since.",
@@ -258,15 +250,15 @@ static const struct route jobs_rows[] = {
         .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL},
         .help = "Removes a job that is not running, with its record and log.",
     },
-    ACTION("cancel", ACTION_CANCEL, "Nothing", 200,
+    ACTION("cancel", ACTION_CANCEL, NULL, 200,
            "Cancels a job.  A running one is stopped by its worker: 202."),
-    ACTION("retry", ACTION_RETRY, "RetrySet", 200,
+    ACTION("retry", ACTION_RETRY, &retry_act_object, 200,
            "Runs an ended job again, with changed params if given, from a step if one is named."),
-    ACTION("hold", ACTION_HOLD, "Nothing", 200, "Holds a waiting job."),
-    ACTION("release", ACTION_RELEASE, "Nothing", 200, "Releases a held job."),
-    ACTION("clone", ACTION_CLONE, "CloneParams", 201, "Makes a new job like this one."),
-    ACTION("now", ACTION_NOW, "Nothing", 200, "Makes a scheduled job ready at once."),
-    ACTION("move", ACTION_MOVE, "MoveTo", 200, "Moves a waiting job to another queue."),
+    ACTION("hold", ACTION_HOLD, NULL, 200, "Holds a waiting job."),
+    ACTION("release", ACTION_RELEASE, NULL, 200, "Releases a held job."),
+    ACTION("clone", ACTION_CLONE, &clone_object, 201, "Makes a new job like this one."),
+    ACTION("now", ACTION_NOW, NULL, 200, "Makes a scheduled job ready at once."),
+    ACTION("move", ACTION_MOVE, &move_object, 200, "Moves a waiting job to another queue."),
     {
         ROUTE("POST", "/v1/jobs/{id}/commit", RIGHT_USER),
         .handle = job_commit,

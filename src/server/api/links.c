@@ -13,9 +13,9 @@ static const struct field signal_fields[] = {
     FIELD_INT64("count", signal_op, count, .null = true, .min = 1, .max = SIGNAL_COUNT_MAX,
                 .help = "How far it is raised (default 1)."),
 };
-const struct object signal_object = {.what = "the body",
-                                     .schema = "Raise",
-                                     OBJECT_FIELDS(signal_fields)};
+static const struct object signal_object = {.what = "the body",
+                                            .schema = "Raise",
+                                            OBJECT_FIELDS(signal_fields)};
 
 static enum err_code signal_add(struct request *r, struct err *err)
 {
@@ -46,9 +46,9 @@ static const struct field arrive_fields[] = {
     FIELD_OBJECT("params", join_op, params, .null = true, .schema = "Params",
                  .help = "The key is filled from them."),
 };
-const struct object arrive_object = {.what = "the body",
-                                     .schema = "Arrive",
-                                     OBJECT_FIELDS(arrive_fields)};
+static const struct object arrive_object = {.what = "the body",
+                                            .schema = "Arrive",
+                                            OBJECT_FIELDS(arrive_fields)};
 
 static enum err_code join_add(struct request *r, struct err *err)
 {
@@ -94,7 +94,7 @@ static const struct route signals_rows[] = {
         .handle = signal_add,
         .body = BODY_OPTIONAL,
         .max_body = BODY_SMALL_MAX,
-        .takes = "Raise",
+        .reads = &signal_object,
         .gives = "SignalLevel",
         .errors = {E_CONFLICT, E_FULL},
         .help = "Raises a signal.",
@@ -129,7 +129,7 @@ static const struct route joins_rows[] = {
         .handle = join_add,
         .body = BODY_OPTIONAL,
         .max_body = JOB_BYTES_MAX,
-        .takes = "Arrive",
+        .reads = &arrive_object,
         .gives = "Arrived",
         .errors = {E_NOT_FOUND, E_FULL},
         .help = "Arrives at a join.",

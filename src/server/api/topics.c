@@ -28,9 +28,9 @@ static const struct field publish_fields[] = {
     FIELD_TEXT("key", publish, key, .null = true, .min = 1, .max = KEY_BYTES_MAX,
                .help = "The same key with the same content is answered with the same ids."),
 };
-const struct object publish_object = {.what = "the body",
-                                      .schema = "Publish",
-                                      OBJECT_FIELDS(publish_fields)};
+static const struct object publish_object = {.what = "the body",
+                                             .schema = "Publish",
+                                             OBJECT_FIELDS(publish_fields)};
 
 /* The same key as for a job: in the body, or as a header. */
 static enum err_code take_key(const struct request *r, struct publish *p, struct err *err)
@@ -73,7 +73,7 @@ static const struct field subscribe_fields[] = {
     FIELD_LENGTH("lifetime", subscribe, lifetime_us, .null = true, .min = LIFETIME_MIN_US,
                  .max = LIFETIME_MAX_US, .help = "How long the worker may be absent."),
 };
-const struct object subscribe_object = {
+static const struct object subscribe_object = {
     .what = "the body", .schema = "Subscribe", OBJECT_FIELDS(subscribe_fields), .needs = true};
 
 static enum err_code topic_subscribe(struct request *r, struct err *err)
@@ -182,7 +182,7 @@ static const struct route topics_rows[] = {
         .body = BODY_OPTIONAL,
         .max_body = JOB_BYTES_MAX,
         .status = 202,
-        .takes = "Publish",
+        .reads = &publish_object,
         .gives = "Published",
         .errors = {E_NOT_FOUND, E_CONFLICT, E_QUEUE_DOWN, E_FULL},
         .help = "Publishes to a topic: a job in every subscribed queue.",
@@ -192,7 +192,7 @@ static const struct route topics_rows[] = {
         .handle = topic_subscribe,
         .body = BODY_JSON,
         .max_body = BODY_SMALL_MAX,
-        .takes = "Subscribe",
+        .reads = &subscribe_object,
         .gives = "Subscribed",
         .errors = {E_CONFLICT, E_FULL},
         .help =

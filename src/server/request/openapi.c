@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/jtext/jtext.h"
+#include "core/object/object.h"
 #include "server/limits.h"
 #include "server/request/routes.h"
 
@@ -70,7 +71,7 @@ static void add_request_body(struct buf *out, const struct route *r)
     if (r->body == BODY_RAW)
         add_content(out, "application/octet-stream", NULL);
     else
-        add_content(out, "application/json", r->takes);
+        add_content(out, "application/json", r->reads != NULL ? r->reads->schema : r->takes);
     if (r->body == BODY_JOBS)
         buf_add_str(out, ",\"application/x-ndjson\":{\"schema\":{\"type\":\"string\"}}");
     buf_add_str(out, "}}");

@@ -16,6 +16,7 @@
 #include "engine/reads/query.h"
 #include "server/request/auth.h"
 
+struct object;
 struct request;
 
 /* Answers the request, or passes it on: see request.h.  An error is answered by the caller. */
@@ -64,9 +65,10 @@ struct route {
     struct route_view view; /* for view_show, and for handlers that end with a view */
     bool starts;            /* a GET that changes something: no HEAD, and triggers may open it */
     int status;             /* of success, for the description; 0: 200 */
-    const char *takes;      /* schema of the body */
-    const char *gives;      /* schema of the reply; NULL: not JSON, see `type` */
-    const char *type;       /* of the reply; NULL: application/json */
+    const struct object *reads; /* the table of its body, which describes it; or NULL */
+    const char *takes;          /* else: the schema of the body */
+    const char *gives;          /* schema of the reply; NULL: not JSON, see `type` */
+    const char *type;           /* of the reply; NULL: application/json */
     struct route_param params[ROUTE_PARAMS_MAX]; /* ends with a NULL name */
     enum err_code errors[ROUTE_ERRORS_MAX]; /* besides those any route can have; ends with E_OK */
     const char *help;

@@ -4,7 +4,6 @@
 #include "core/queue/keys.h"
 #include "core/route/join_def.h"
 #include "core/route/routing.h"
-#include "server/api/api.h"
 #include "server/parse/emit.h"
 #include "server/parse/exchange.h"
 #include "server/parse/items.h"
@@ -13,14 +12,11 @@
 #include "server/parse/submit.h"
 #include "server/request/routes.h"
 
-/* What requests bring: described by the tables that read it. */
-static const struct object *const requests[] = {
-    &job_object,     &step_object,   &record_object,  &after_object,     &dest_object,
-    &retry_object,   &queue_object,  &join_object,    &claim_object,     &finishes_object,
-    &touches_object, &finish_object, &touch_object,   &log_object,       &worker_object,
-    &emit_object,    &filter_object, &bulk_object,    &patch_object,     &retry_act_object,
-    &clone_object,   &move_object,   &publish_object, &subscribe_object, &signal_object,
-    &arrive_object,  &backup_object, &check_object,
+/* What requests bring is described by the tables that read it: those of routes, and these. */
+static const struct object *const parts[] = {
+    &job_object,   &step_object, &record_object, &after_object,    &dest_object,    &retry_object,
+    &queue_object, &join_object, &claim_object,  &finishes_object, &touches_object, &finish_object,
+    &touch_object, &log_object,  &worker_object, &emit_object,     &filter_object,
 };
 
 static void write_names(struct buf *out, const char *name, const char *(*name_of)(unsigned n),
@@ -45,15 +41,22 @@ static const char *state_name(unsigned n)
     return job_state_name((enum job_state)n);
 }
 
+static void write_table(struct buf *out, const struct object *table)
+{
+    jtext_add_key(out, table->schema);
+    object_schema(table, out);
+}
+
 void schemas_write(struct buf *out)
 {
     buf_add_char(out, '{');
     write_names(out, "ErrorCode", code_name, ERR_CODE_COUNT);
     write_names(out, "State", state_name, JOB_STATE_COUNT);
-    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        jtext_add_key(out, requests[i]->schema);
-        object_schema(requests[i], out);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        write_table(out, parts[i]);
+    for (size_t i = 0; routes_get(i) != NULL; i++)
+        if (routes_get(i)->reads != NULL)
+            write_table(out, routes_get(i)->reads);
     buf_add_char(out, ',');
     buf_add_str(out, schemas_json + 1); /* the members of that object, and its end */
 }
