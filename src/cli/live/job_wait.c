@@ -46,14 +46,11 @@ static struct watch watch_of(struct cli *cli, struct slice id)
 static bool wait_for_server(struct watch *w, int status, struct err *err)
 {
     int64_t now_at = clock_mono_us();
-    struct err why = *err;
-
     if (err->code != E_UNAVAILABLE)
         return false;
     if (w->away_at == 0) {
         fflush(stdout);
-        fprintf(stderr, "waybill: %s; trying again, for %s without an answer\n", err->msg,
-                w->patience);
+        fprintf(stderr, "waybill: %s; retrying for up to %s\n", err->msg, w->patience);
     }
     if (w->away_at == 0 || status > 0)
         w->away_at = now_at;
@@ -62,9 +59,9 @@ static bool wait_for_server(struct watch *w, int status, struct err *err)
         usleep(PAUSE_US);
         return true;
     }
-    (void)err_set(err, why.code,
-                  "%.120s; job %.*s continues; to wait for it again: waybill wait %.*s", why.msg,
-                  (int)w->id.size, w->id.data, (int)w->id.size, w->id.data);
+    (void)err_set(err, E_UNAVAILABLE,
+                  "no answer for %s; job %.*s is kept; to wait for it again: waybill wait %.*s",
+                  w->patience, (int)w->id.size, w->id.data, (int)w->id.size, w->id.data);
     return false;
 }
 

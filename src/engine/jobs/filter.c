@@ -61,6 +61,8 @@ static bool occurs_in_command(struct slice text, struct slice options)
 
     if (options.size == 0 || !jtext_find(options, "command", &command))
         return false;
+    if (jtext_type_of(command) == JTEXT_STRING)
+        return occurs(text, jtext_text(command, &arena));
     for (struct jtext_iter it = jtext_items(command); jtext_next_item(&it, &word);) {
         if (line.size > 0)
             buf_add_char(&line, ' ');

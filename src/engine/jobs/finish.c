@@ -231,10 +231,19 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
     return E_OK;
 }
 
-/* Whether it has what only a done attempt may bring. */
+/* Jobs, signals and steps: they count only when the attempt is done, and are judged then. */
 static bool brings_more(const struct finish_item *item)
 {
     return item->n_emit > 0 || item->n_raises > 0 || item->steps.size > 0;
+}
+
+static struct finish_item without_more(const struct finish_item *told)
+{
+    struct finish_item item = *told;
+
+    item.n_emit = item.n_raises = 0;
+    item.steps = slice_make(NULL, 0);
+    return item;
 }
 
 static bool is_sound(const struct finish_item *item, struct err *refused)
@@ -317,8 +326,6 @@ static enum err_code judge_more(struct engine *e, const struct job *j, struct fi
                                 struct attempt_gain *gain, struct plan **ret_plans,
                                 struct err *refused, struct err *err)
 {
-    if (item->outcome != JOB_OUT_DONE)
-        return E_OK;
     if (item->n_emit > 0 && judge_emits(e, j, item, ret_plans, refused, err) != E_OK)
         return err->code;
     if (item->steps.size == 0 || refused->code != E_OK)
@@ -331,7 +338,7 @@ static enum err_code judge_more(struct engine *e, const struct job *j, struct fi
 /* Whether emitted jobs have conditions: these may wait for the end of this very job. */
 static bool emits_waiters(const struct finish_item *item)
 {
-    for (size_t i = 0; item->outcome == JOB_OUT_DONE && i < item->n_emit; i++)
+    for (size_t i = 0; i < item->n_emit; i++)
         if (item->emit[i].n_after > 0)
             return true;
     return false;
@@ -342,8 +349,6 @@ static enum err_code make_more(struct engine *e, const struct finish_item *item,
 {
     int64_t level;
 
-    if (item->outcome != JOB_OUT_DONE)
-        return E_OK;
     if (item->n_emit > 0 && emit_make_finish(e, item, plans, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < item->n_raises; i++)
@@ -356,9 +361,9 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
                                 struct err *err)
 {
     struct attempt_end end = end_of(e, told);
-    struct attempt_gain gain = {.set = told->set, .result = told->result, .steps = told->steps};
-    struct finish_item own = *told;
+    struct finish_item own = told->outcome == JOB_OUT_DONE ? *told : without_more(told);
     const struct finish_item *item = &own;
+    struct attempt_gain gain = {.set = item->set, .result = item->result, .steps = item->steps};
     struct err refused = ERR_INIT;
     struct plan *plans = NULL;
     bool found = false;

@@ -134,6 +134,8 @@ def test_a_text_is_searched_in_the_command(server, client):
     assert server.cli("list", "--ids", "--text", "workdir").out == ""
     assert "1 job" in server.cli("cancel", "--text", "needle").out
     assert server.cli("list", "--ids", "--text", "make", "--state", "ready").out == f"{job}\n"
+    line = add(server, "--job", '{"queue":"own","command":"echo \\"a needle\\""}')
+    assert server.cli("list", "--ids", "--text", 'echo "a n', "--state", "ready").out == f"{line}\n"
 
 
 def test_an_empty_list_says_so_beside_the_output(server, client):

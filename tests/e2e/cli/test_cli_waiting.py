@@ -213,15 +213,15 @@ def test_a_server_that_is_restarted_is_waited_for(shops, verb, ends):
     watching = Watching(shop, *args)
     assert watching.printed(6) == b"begun\n"
     getattr(shop.server, ends)()
-    watching.said("; trying again, for 1m without an answer")
+    watching.said("; retrying for up to 1m")
     place.touch()
     shop.start()
     ran = watching.end()
-    assert ran.status == 0 and ran.err.count("trying again") == 1 and \
+    assert ran.status == 0 and ran.err.count("retrying for up to") == 1 and \
         "continues" not in ran.err, ran
     assert ran.out.endswith("ended\n"), ran
     if ends == "kill":
-        assert ") was lost; trying again" in ran.err and "outstanding" not in ran.err, ran
+        assert ") was lost; retrying for up to" in ran.err and "outstanding" not in ran.err, ran
 
 
 @pytest.mark.parametrize("verb", [["add", "--wait"], ["log", "-f"]])
@@ -232,7 +232,7 @@ def test_when_an_attempt_is_lost_with_its_server_the_next_one_is_announced(shops
     watching = Watching(shop, *verb, queue if verb[0] == "add" else add(shop, queue))
     assert watching.printed(6) == b"begun\n"
     shop.server.kill()
-    watching.said(") was lost; trying again")
+    watching.said(") was lost; retrying for up to")
     shop.start()
     watching.said("waybill: attempt 1 was lost; attempt 2 begins\n")
     place.touch()
@@ -246,12 +246,12 @@ def test_wait_goes_on_after_a_restart_of_the_server(shops):
     watching = Watching(shop, "wait", job_id)
     eventually(lambda: shop.client.waiting() == 1, "the one who waits")
     shop.server.kill()
-    watching.said("; trying again, for 1m without an answer")
+    watching.said("; retrying for up to 1m")
     shop.start()
     eventually(lambda: shop.client.waiting() == 1, "the one who waits")
     shop.client.act(job_id, "cancel")
     ran = watching.end()
-    assert ran.status == 1 and "cancelled" in ran.out and ran.err.count("trying again") == 1, ran
+    assert ran.status == 1 and "cancelled" in ran.out and ran.err.count("retrying for up to") == 1, ran
 
 
 @pytest.mark.parametrize("verb",
@@ -270,8 +270,8 @@ def test_a_server_that_stays_away_is_given_up_with_what_to_do(shops, verb):
     shop.server.kill()
     ran = watching.end()
     proxy.close()
-    assert ran.status == 5 and ran.err.count("trying again, for 1s without an answer") == 1, ran
-    again = f"job {job['id']} continues; to wait for it again: waybill wait {job['id']}"
+    assert ran.status == 5 and ran.err.count("retrying for up to 1s") == 1, ran
+    again = f"no answer for 1s; job {job['id']} is kept; to wait for it again: waybill wait {job['id']}"
     assert again in ran.err, ran
 
 

@@ -185,6 +185,32 @@ static void a_finish_may_not_add_a_step_with_a_command(void **state)
     assert_int_equal(state_of(f, id), JOB_RUNNING);
 }
 
+/* They come with an attempt that is done, and are not judged otherwise. */
+static void steps_of_an_attempt_that_failed_are_left_out(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct submit_item item = route_item(
+        &arena, "[{\"queue\":\"plain\",\"on_error\":\"continue\"},{\"queue\":\"work\"}]");
+
+    define_queues(f);
+    int64_t id = made(f, &item);
+    struct granted g = claim_one(f, "plain");
+    struct test_op *t = op_finish(f, g.id, g.token, JOB_OUT_FAILED);
+    struct finish_item *told = (struct finish_item *)(uintptr_t)t->op.exchange.finish;
+
+    told->steps = SLICE("[{\"queue\":\"own\",\"command\":\"id\"},{\"queue\":\"nowhere\"}]");
+    told->final = true;
+    t->op.exchange.may_command = true;
+    assert_true(reply_has(run_op(f, t), "\"ok\":true"));
+    g = claim_one(f, "work");
+    assert_int_equal(g.id, id);
+    run_op(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
+    assert_int_equal(kept_count(f, "own", JOB_READY), 0);
+    assert_true(job_state_ended(state_of(f, id)));
+    assert_sound(f);
+}
+
 static void an_emitted_command_carries_the_limits_of_its_emitter(void **state)
 {
     struct fixture *f = *state;
@@ -429,6 +455,7 @@ int main(void)
         ENGINE_TEST(a_job_may_not_emit_a_route_with_a_command),
         ENGINE_TEST(a_finish_may_not_emit_a_command),
         ENGINE_TEST(a_finish_may_not_add_a_step_with_a_command),
+        ENGINE_TEST(steps_of_an_attempt_that_failed_are_left_out),
         ENGINE_TEST(an_emitted_command_carries_the_limits_of_its_emitter),
         ENGINE_TEST(the_limits_survive_a_crash_a_clone_and_a_move),
         ENGINE_TEST(what_it_emits_in_turn_has_the_stricter_limits_of_both),
