@@ -237,6 +237,8 @@ void job_say_end(const struct cli *cli, const json_t *job)
 {
     CLEANUP(buf) struct buf why = BUF_INIT(SAID_MAX);
     CLEANUP(buf) struct buf clean = BUF_INIT(SAID_MAX);
+    CLEANUP(buf) struct buf step = BUF_INIT(SAID_MAX);
+    int64_t failed_step = reply_int(job, "failed_step");
     enum job_state state = job_state_parse(slice_of(reply_text(job, "state")));
 
     if (cli->json || !job_state_ended(state) || state == JOB_DONE || state == JOB_RELAYED)
@@ -244,10 +246,13 @@ void job_say_end(const struct cli *cli, const json_t *job)
     job_about(job, clock_wall_us(), &why);
     clean_text(&clean, buf_slice(&why));
     fflush(stdout);
-    fprintf(stderr, "waybill: job %s %s%s%s", reply_text(job, "id"),
-            state == JOB_CANCELLED ? "was cancelled" : "failed", clean.size > 0 ? ": " : "",
-            buf_text(&clean));
-    if (reply_int(job, "attempt") > 1)
+    job_failed_step(job, &step);
+    fprintf(stderr, "waybill: job %s %s%s%s%s", reply_text(job, "id"),
+            state == JOB_CANCELLED ? "was cancelled" : "failed", buf_text(&step),
+            clean.size > 0 ? ": " : "", buf_text(&clean));
+    /* Final steps run after the one that failed: the last attempt is theirs. */
+    if (reply_int(job, "attempt") > 1 &&
+        (failed_step == 0 || failed_step == reply_int(job, "step")))
         fprintf(stderr, " (attempt %" PRId64 ")", reply_int(job, "attempt"));
     fputc('\n', stderr);
 }

@@ -330,8 +330,7 @@ static void print_links(const json_t *job, const struct screen *s)
     print_field(s, "on failure", buf_text(&line));
 }
 
-/* ` at step 3, extract`, for a route that has stopped there; the end of the first line. */
-static void print_failed_step(const json_t *job, const struct screen *s)
+void job_failed_step(const json_t *job, struct buf *out)
 {
     const json_t *steps = json_object_get(job, "steps");
     int64_t number = reply_int(job, "failed_step");
@@ -343,9 +342,8 @@ static void print_failed_step(const json_t *job, const struct screen *s)
         if (reply_int(step, "number") != number)
             continue;
         clean_text(&name, slice_of(reply_text(step, "name")));
-        fprintf(screen_out(s), " at step %" PRId64 ", %s", number, buf_text(&name));
+        buf_addf(out, " at step %" PRId64 ", %s", number, buf_text(&name));
     }
-    fputc('\n', screen_out(s));
 }
 
 static void print_command(const json_t *job, const struct screen *s)
@@ -360,10 +358,12 @@ void job_page(const json_t *job, int64_t now_at, const struct screen *s)
 {
     const char *state = reply_text(job, "state");
     CLEANUP(buf) struct buf about = BUF_INIT(LINE_MAX_SIZE);
+    CLEANUP(buf) struct buf failed_step = BUF_INIT(LINE_MAX_SIZE);
 
     fprintf(screen_out(s), "job %s  %s%s%s", reply_text(job, "id"),
             screen_on(s, state_colour(state)), state, screen_off(s, state_colour(state)));
-    print_failed_step(job, s);
+    job_failed_step(job, &failed_step);
+    fprintf(screen_out(s), "%s\n", buf_text(&failed_step));
     print_field(s, "queue", reply_text(job, "queue"));
     job_about(job, now_at, &about);
     print_field(s, "about", buf_text(&about));

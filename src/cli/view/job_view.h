@@ -19,4 +19,7 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out);
 /* How far it is by its own word, 0 to 100; -1 when it has not said. */
 int job_percent(const json_t *job);
 
+/* ` at step 3, extract` of a route that has failed there; nothing otherwise. */
+void job_failed_step(const json_t *job, struct buf *out);
+
 void job_page(const json_t *job, int64_t now_at, const struct screen *s);

@@ -84,6 +84,8 @@ def test_the_last_line_of_a_failed_route_is_that_of_the_step_that_failed(server,
     assert (shown["state"], shown["failed_step"], shown["last_line"]) == \
         ("failed", 2, "REAL ERROR"), shown
     assert server.cli("show", route).out.startswith(f"job {route}  failed at step 2, bad\n")
+    waited = server.cli("wait", route).err
+    assert f"job {route} failed at step 2, bad: " in waited and "(attempt" not in waited, waited
 
 
 def test_what_a_program_gave_as_its_error_is_not_hidden_by_its_output(server, client):
