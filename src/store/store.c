@@ -158,7 +158,8 @@ static enum err_code open_embedded(struct store *s, const struct store_config *c
                                    .read_only = config->mode == STORE_READ,
                                    .read_limit_us = config->read_limit_us,
                                    .damage = config->damage,
-                                   .empty_log = lost};
+                                   .empty_log = lost,
+                                   .may_be_new = config->half_copied};
 
     return sqlite_db_open(&sqlite, ret_db, err);
 }

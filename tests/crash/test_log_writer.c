@@ -162,26 +162,6 @@ static void a_write_that_fails_fails_its_commit_only(void **state)
     sqlite3_close(db);
 }
 
-static void it_knows_how_long_the_log_must_be(void **state)
-{
-    (void)state;
-    sqlite3 *db = connect(log_writer_name(writer));
-
-    must(db, tables);
-    must(db, insert);
-    struct log_length length = log_writer_length(writer);
-
-    assert_int_equal(length.bytes, powercut_size(disk, "/d/t.db-wal"));
-    must(db, "PRAGMA wal_checkpoint(RESTART)");
-    must(db, insert); /* from the begin of the file, which stays as long as it was */
-    assert_int_equal(log_writer_length(writer).bytes, length.bytes);
-    assert_int_equal(log_writer_length(writer).truncations, length.truncations);
-    must(db, "PRAGMA wal_checkpoint(TRUNCATE)");
-    assert_int_equal(log_writer_length(writer).bytes, 0);
-    assert_true(log_writer_length(writer).truncations > length.truncations);
-    sqlite3_close(db);
-}
-
 static void there_is_none_over_a_vfs_that_is_not_there(void **state)
 {
     (void)state;
@@ -198,7 +178,6 @@ int main(void)
         TEST(a_transaction_larger_than_the_cache_is_whole),
         TEST(what_was_rolled_back_is_not_there),
         TEST(a_write_that_fails_fails_its_commit_only),
-        TEST(it_knows_how_long_the_log_must_be),
         TEST(there_is_none_over_a_vfs_that_is_not_there),
     };
 

@@ -208,8 +208,40 @@ static void a_store_without_a_mark_is_no_loss(void **state)
     set_mark(2);
     raw_sql("DELETE FROM meta WHERE key = 'log'"); /* as an earlier version leaves it */
     die();
+    remove_file(MARK_FILE);
     assert_false(opens_with_a_loss());
     check_lost(remove_log);
+}
+
+/* The log of a young store that kept its first commits, but not the one with the number. */
+static void a_store_without_the_number_of_its_mark_is_reported(void **state)
+{
+    (void)state;
+    only_embedded("its log is its own");
+    set_mark(1);
+    raw_sql("DELETE FROM meta WHERE key = 'log'");
+    die();
+    assert_true(opens_with_a_loss());
+    set_mark(2);
+    die();
+    assert_false(opens_with_a_loss());
+}
+
+/* The file has the number twice, each in nineteen digits. */
+static void a_number_that_no_store_reaches_is_not_read(void **state)
+{
+    static const char *const numbers[] = {"9999999999999999999", "9223372036854775807"};
+
+    (void)state;
+    only_embedded("its log is its own");
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        set_mark(1);
+        die();
+        powercut_poke(fx.disk, MARK_FILE, 0, numbers[i], 19);
+        powercut_poke(fx.disk, MARK_FILE, 20, numbers[i], 19);
+        assert_false(opens_with_a_loss());
+        check_lost(remove_log);
+    }
 }
 
 static void a_mark_that_cannot_be_written_fails_no_commit(void **state)
@@ -380,6 +412,8 @@ int main(void)
         STORE_TEST(a_log_that_another_program_checkpointed_is_no_loss),
         STORE_TEST(clean_and_unclean_stops_are_no_loss),
         STORE_TEST(a_store_without_a_mark_is_no_loss),
+        STORE_TEST(a_store_without_the_number_of_its_mark_is_reported),
+        STORE_TEST(a_number_that_no_store_reaches_is_not_read),
         STORE_TEST(a_mark_that_cannot_be_written_fails_no_commit),
         STORE_TEST(half_a_header_after_a_checkpoint_is_no_loss),
         STORE_TEST(half_a_header_of_a_log_that_cut_off_pages_is_no_loss),

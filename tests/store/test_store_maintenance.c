@@ -470,6 +470,37 @@ static void a_log_that_sqlite_makes_shorter_is_not_cut_off(void **state)
     drop_place(&p);
 }
 
+/* Any program may checkpoint the log while a server writes. */
+static void a_log_that_another_program_checkpoints_is_not_cut_off(void **state)
+{
+    static const char *const modes[] = {"PASSIVE", "FULL", "RESTART", "TRUNCATE"};
+    only_embedded("its files are not ours");
+    struct place p = make_place();
+    struct store_damage damage = STORE_DAMAGE_INIT;
+    struct store *s = open_in(&p, &damage);
+    sqlite3 *other = NULL;
+    char path[128], text[DAMAGE_TEXT_SIZE];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s-wal", p.file);
+    assert_int_equal(sqlite3_open(p.file, &other), SQLITE_OK);
+    for (size_t i = 0; i < 3 * ARRAY_LEN(modes); i++) {
+        snprintf(text, sizeof(text), "PRAGMA wal_checkpoint(%s)", modes[i % ARRAY_LEN(modes)]);
+        assert_int_equal(sqlite3_exec(other, text, NULL, NULL, NULL), SQLITE_OK);
+        ok(store_in_place(s, &err));
+        for (int64_t j = 0; j < 3; j++)
+            assert_int_equal(commit_a_mark(s, j), E_OK);
+    }
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    assert_false(damage_find(&damage, text));
+    assert_int_equal(truncate(path, 100), 0); /* shorter than the commits since the last one */
+    assert_int_equal(commit_a_mark(s, 4), E_UNAVAILABLE);
+    store_rollback(s);
+    assert_true(damage_find(&damage, text));
+    store_close(s);
+    drop_place(&p);
+}
+
 /* ---- what SQLite is given when it opens ---- */
 
 static bool refuse_module, refuse_function;
@@ -536,6 +567,7 @@ int main(void)
         CARE_TEST(files_that_cannot_be_looked_at_are_not_taken_for_removed),
         CARE_TEST(a_log_that_is_cut_off_is_noticed_and_the_loss_is_remembered),
         CARE_TEST(a_log_that_sqlite_makes_shorter_is_not_cut_off),
+        CARE_TEST(a_log_that_another_program_checkpoints_is_not_cut_off),
         CARE_TEST(a_store_without_its_functions_does_not_open),
     };
 

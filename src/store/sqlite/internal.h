@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <sqlite3.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "store/db/db.h"
@@ -30,12 +31,13 @@ struct sqlite_db {
     sqlite3 *handle;
     struct log_writer *log_writer; /* writers only */
     struct wal_mark wal_mark;      /* writers only */
-    bool log_lost;
+    bool log_lost, may_be_new;
     char *path;
     const char *vfs;           /* by name; NULL: the default */
     struct file_mark marks[2]; /* writers only: the database and its log; .ino 0: not watched */
     int dir_fd;                /* their directory; -1: not watched */
     char log_name[NAME_MAX + 1];
+    const volatile uint32_t *log_index; /* writers only: shared with all processes; NULL: none */
     struct sqlite_statement statements[SQL_COUNT];
     bool read_only;
     int64_t read_limit_us;

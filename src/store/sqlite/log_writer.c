@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/sqlite/log_writer.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +18,12 @@ struct log_writer {
     sqlite3_vfs vfs; /* a copy of `base` that opens logs in its own way */
     sqlite3_vfs *base;
     char name[NAME_SIZE];
-    atomic_int_least64_t bytes, truncations; /* struct log_length */
 };
 
 /* An open log.  The gathered bytes are to be written at `at`. */
 struct log_file {
     sqlite3_file file; /* must be first */
     sqlite3_file *base;
-    struct log_writer *writer;
     sqlite3_int64 at;
     int size;
     char *gathered;
@@ -45,11 +42,7 @@ static int flush(struct log_file *l)
     l->size = 0;
     if (size == 0)
         return SQLITE_OK;
-    int rc = l->base->pMethods->xWrite(l->base, l->gathered, size, l->at);
-
-    if (rc == SQLITE_OK && l->at + size > atomic_load(&l->writer->bytes))
-        atomic_store(&l->writer->bytes, l->at + size);
-    return rc;
+    return l->base->pMethods->xWrite(l->base, l->gathered, size, l->at);
 }
 
 static int log_write(sqlite3_file *file, const void *data, int size, sqlite3_int64 at)
@@ -82,12 +75,7 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
     struct log_file *l = log_of(file);
     int rc = flush(l);
 
-    if (rc != SQLITE_OK)
-        return rc;
-    if (size < atomic_load(&l->writer->bytes))
-        atomic_store(&l->writer->bytes, size);
-    atomic_fetch_add(&l->writer->truncations, 1); /* before the file gets shorter */
-    return l->base->pMethods->xTruncate(l->base, size);
+    return rc != SQLITE_OK ? rc : l->base->pMethods->xTruncate(l->base, size);
 }
 
 static int log_sync(sqlite3_file *file, int flags)
@@ -171,7 +159,7 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 
     if ((flags & SQLITE_OPEN_WAL) == 0)
         return base->xOpen(base, name, file, flags, ret_flags);
-    *l = (struct log_file){.base = (sqlite3_file *)(l + 1), .writer = (struct log_writer *)vfs};
+    *l = (struct log_file){.base = (sqlite3_file *)(l + 1)};
     int rc = base->xOpen(base, name, l->base, flags, ret_flags);
 
     if (rc == SQLITE_OK) {
@@ -204,13 +192,6 @@ struct log_writer *log_writer_new(const char *base_name)
 const char *log_writer_name(const struct log_writer *w)
 {
     return w->name;
-}
-
-struct log_length log_writer_length(const struct log_writer *w)
-{
-    int64_t truncations = atomic_load(&w->truncations); /* first: see log_truncate */
-
-    return (struct log_length){atomic_load(&w->bytes), truncations};
 }
 
 void log_writer_free(struct log_writer *w)

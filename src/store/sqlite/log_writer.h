@@ -6,14 +6,11 @@
  * when the log is synced, read, truncated or closed.  Other connections learn of a commit after its
  * sync: the connection must have synchronous=FULL, or they would look for pages that are not
  * written yet.
- *
- * It also knows how long the log must be, so that a log that was cut off is noticed.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
 #include <sqlite3.h>
-#include <stdint.h>
 
 struct log_writer;
 
@@ -23,14 +20,6 @@ struct log_writer *log_writer_new(const char *base);
 
 /* Its name, for sqlite3_open_v2. */
 const char *log_writer_name(const struct log_writer *w);
-
-/* What the log must be like.  Any thread. */
-struct log_length {
-    int64_t bytes;       /* at least */
-    int64_t truncations; /* by SQLite; when they have changed, `bytes` is out of date */
-};
-
-struct log_length log_writer_length(const struct log_writer *w);
 
 /* Only after its last connection is closed.  w may be NULL. */
 void log_writer_free(struct log_writer *w);

@@ -13,15 +13,53 @@
 
 #include "store/damage.h"
 #include "store/sqlite/internal.h"
-#include "store/sqlite/log_writer.h"
 
 enum { DATABASE, LOG }; /* places in sqlite_db.marks */
+
+/* The head of the index of the log, which all processes share: https://sqlite.org/walformat.html */
+enum { INDEX_VERSION = 3007000, INDEX_PART_BYTES = 32768 };
+
+struct log_index {
+    uint32_t version, unused, change;
+    uint8_t is_init, big_endian;
+    uint16_t page_size; /* 1: 65536 */
+    uint32_t frames;    /* of whole commits */
+    uint32_t rest[7];   /* checksums and salts: they differ after each change */
+};
+
+enum { INDEX_WORDS = sizeof(struct log_index) / sizeof(uint32_t) };
 
 struct look {
     struct file_mark mark;
     bool is_cut; /* the log is shorter than it must be */
     int error;   /* errno; 0: it is there */
 };
+
+/* False while somebody changes it.  There are two copies; the second one is written first. */
+static bool read_index(const struct sqlite_db *db, struct log_index *ret_index)
+{
+    uint32_t words[INDEX_WORDS];
+    bool is_whole = db->log_index != NULL;
+
+    for (size_t i = 0; is_whole && i < INDEX_WORDS; i++)
+        words[i] = __atomic_load_n(&db->log_index[i], __ATOMIC_ACQUIRE);
+    for (size_t i = 0; is_whole && i < INDEX_WORDS; i++)
+        is_whole = words[i] == __atomic_load_n(&db->log_index[INDEX_WORDS + i], __ATOMIC_ACQUIRE);
+    if (is_whole)
+        memcpy(ret_index, words, sizeof(*ret_index));
+    return is_whole && ret_index->version == INDEX_VERSION;
+}
+
+/* SQLite, in any program, sets the number of frames to 0 before it makes the log shorter.  If the
+ * log is too short for an index that stays the same, something else has cut it off. */
+static bool is_too_short(const struct sqlite_db *db, const struct log_index *before, int64_t bytes)
+{
+    struct log_index now;
+    int64_t page_size = before->page_size == 1 ? 65536 : before->page_size;
+    int64_t must = before->frames == 0 ? 0 : 32 + before->frames * (24 + page_size);
+
+    return bytes < must && read_index(db, &now) && memcmp(before, &now, sizeof(now)) == 0;
+}
 
 /* The database by its whole path, its log by its name in the same directory.  Called at each
  * commit: the walk along a path is the expensive part.
@@ -30,7 +68,8 @@ struct look {
  * write, and the sync of that commit may have to write the inode as well. */
 static struct look look_at(const struct sqlite_db *db, size_t file)
 {
-    struct log_length must = log_writer_length(db->log_writer);
+    struct log_index index;
+    bool is_known = file == LOG && read_index(db, &index);
     struct statx st;
     int failed = file == DATABASE ? statx(AT_FDCWD, db->path, 0, STATX_INO, &st)
                                   : statx(db->dir_fd, db->log_name, 0, STATX_INO | STATX_SIZE, &st);
@@ -39,9 +78,20 @@ static struct look look_at(const struct sqlite_db *db, size_t file)
         return (struct look){.error = errno};
     return (struct look){
         .mark = {makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino},
-        .is_cut = file == LOG && (int64_t)st.stx_size < must.bytes &&
-                  log_writer_length(db->log_writer).truncations == must.truncations,
+        .is_cut = is_known && is_too_short(db, &index, (int64_t)st.stx_size),
     };
+}
+
+/* The mapping of SQLite: to open and close the file here would drop the locks of this process. */
+static const volatile uint32_t *map_index(struct sqlite_db *db)
+{
+    sqlite3_file *file = NULL;
+    void volatile *index = NULL;
+    int rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+
+    if (rc == SQLITE_OK && file->pMethods->iVersion >= 2)
+        rc = file->pMethods->xShmMap(file, 0, INDEX_PART_BYTES, 0, &index);
+    return rc == SQLITE_OK ? index : NULL;
 }
 
 void sqlite_mark_files(struct sqlite_db *db)
@@ -53,6 +103,7 @@ void sqlite_mark_files(struct sqlite_db *db)
              slash == NULL ? "." : db->path);
     db->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(db->log_name, sizeof(db->log_name), "%s-wal", slash == NULL ? db->path : slash + 1);
+    db->log_index = map_index(db);
     for (size_t i = 0; i < ARRAY_LEN(db->marks); i++)
         db->marks[i] = look_at(db, i).mark;
 }

@@ -444,6 +444,7 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
     db->path = mem_strdup(config->path);
     db->base.damage = config->damage;
     db->vfs = config->vfs;
+    db->may_be_new = config->may_be_new;
     int rc = open_handle(db, config);
 
     if (rc != SQLITE_OK) {
@@ -476,19 +477,19 @@ static enum err_code run_migration(struct sqlite_db *db, const struct sql_migrat
 }
 
 /* Compares the marks of the log, and finds the highest number.  The file is read first: a server at
- * work may raise both in between.  In a database without tables everything was lost; one of an
- * earlier version has no number. */
+ * work may raise both in between.  A database without a number is new or of an earlier version, and
+ * has no file; if there is one, everything was lost, or the number with its commit. */
 static enum err_code judge_mark(struct sqlite_db *db, int64_t version, int64_t *ret_number,
                                 struct err *err)
 {
     int64_t in_file = wal_mark_read(db->path, db->vfs);
-    int64_t in_table = version == 0 ? 0 : INT64_MAX;
+    int64_t in_table = 0;
 
     if (version > 0 &&
         db_number_if(&db->base, SQL_META_GET, &in_table, err, db_t(SLICE(WAL_MARK_KEY))) != E_OK)
         return err->code;
-    db->log_lost = in_file > in_table;
-    *ret_number = in_table == INT64_MAX || db->log_lost ? in_file : in_table;
+    db->log_lost = in_file > in_table && (version > 0 || !db->may_be_new);
+    *ret_number = in_file > in_table ? in_file : in_table;
     return E_OK;
 }
 

@@ -14,7 +14,8 @@ struct sqlite_config {
     bool read_only;
     int64_t read_limit_us; /* 0: none */
     struct store_damage *damage;
-    bool empty_log; /* checkpoint and truncate the log while opening */
+    bool empty_log;  /* checkpoint and truncate the log while opening */
+    bool may_be_new; /* a database without tables has lost nothing, whatever its mark says */
 };
 
 MUST_CHECK enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db,

@@ -10,6 +10,8 @@
 
 enum { DIGITS = 19, TEXT_BYTES = 2 * (DIGITS + 1), NAME_SIZE = 4200 };
 
+static const int64_t highest = 1000000000000000000; /* no store gets there */
+
 /* The flag of a journal gives the file the mode of its database, and makes its first sync sync the
  * directory as well. */
 static int open_file(const char *path, const char *vfs, int flags, sqlite3_file **ret_file)
@@ -62,8 +64,9 @@ int64_t wal_mark_read(const char *path, const char *vfs)
     if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
         warn("read", rc);
     bool is_whole = rc == SQLITE_OK && memcmp(text, text + DIGITS + 1, DIGITS) == 0;
+    int64_t number = is_whole ? strtoll(text, NULL, 10) : 0;
 
-    return is_whole ? strtoll(text, NULL, 10) : 0;
+    return number < highest ? number : 0;
 }
 
 void wal_mark_open(struct wal_mark *m, const char *path, const char *vfs, int64_t number)

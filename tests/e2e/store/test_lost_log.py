@@ -2,6 +2,8 @@
 """Write-ahead logs that are removed or cut off: the loss is reported until somebody was told."""
 import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -73,6 +75,57 @@ def test_nothing_is_acknowledged_into_a_log_that_was_cut_off(server, left, end):
     assert reply.status == 503, reply.body
     getattr(server, end)()
     server.start()
+    check_reported(server)
+
+
+# What any program that uses SQLite does, in a process of its own.
+CHECKPOINTS = """
+import sqlite3, sys
+path, mode, count = sys.argv[1:]
+database = sqlite3.connect(path, isolation_level=None)
+for _ in range(int(count)):
+    database.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+"""
+
+
+def checkpoints(server, mode, count):
+    return subprocess.Popen([sys.executable, "-c", CHECKPOINTS, server.data / "waybill.db", mode,
+                             str(count)])
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("mode", ["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
+def test_another_program_checkpoints_the_log_of_a_running_server(server, mode, end):
+    admin = server.unix()
+    added = [admin.submit("work") for _ in range(3)]
+    assert checkpoints(server, mode, 1).wait() == 0
+    if mode == "TRUNCATE":
+        assert wal_of(server).stat().st_size == 0
+    assert ready(server).status == 200
+    added.append(admin.submit("work"))
+    with checkpoints(server, mode, 200) as other:
+        while other.poll() is None:
+            added.append(admin.submit("work"))
+            assert ready(server).status == 200
+        assert other.returncode == 0
+    added.append(admin.submit("work"))
+    getattr(server, end)()
+    server.start()
+    assert ready(server).status == 200
+    for job in added:
+        assert server.unix().get(f"/v1/jobs/{job}").status == 200
+    assert not any(words in server.log_text() for words in ("missing", "cut off"))
+
+
+def test_a_log_that_is_cut_off_after_a_checkpoint_of_another_program_is_seen(server):
+    admin = server.unix()
+    admin.submit("work")
+    assert checkpoints(server, "TRUNCATE", 1).wait() == 0
+    admin.submit("work")
+    os.truncate(wal_of(server), 32)
+    assert b"cut off" in ready(server).body
+    assert admin.post("/v1/jobs", {"queue": "work"}).status == 503
+    server.restart()
     check_reported(server)
 
 

@@ -362,6 +362,20 @@ def test_a_store_that_was_only_started_is_a_target(embedded, servers, database):
     assert new.start().tcp().counts() == {"work": {"ready": 1}}
 
 
+def test_the_mark_of_a_removed_store_does_not_fail_a_copy(embedded):
+    """waybill.db-mark tells of commits that a new store cannot have lost."""
+    source, target = embedded("a"), embedded("b")
+    for server in (source.start(), target.start()):
+        server.unix().submit("work")
+        server.stop()
+    (target.data / "waybill.db").unlink()
+    assert (target.data / "waybill.db-mark").exists()
+    copied(source.data, target.data)
+    assert not (target.data / "damage").exists()
+    target.start()
+    assert target.unix().get("/readyz").status == 200
+
+
 def test_the_same_place_twice_is_refused(embedded, database):
     server = embedded().start()
     server.stop()
