@@ -385,7 +385,8 @@ static void input_line(void *ctx, int64_t line)
 
     if (line <= e->known)
         return;
-    if (each_printed_reserve(&e->printed_lines, line, &err) != E_OK)
+    if (each_printed_reserve(&e->printed_lines, line, &err) != E_OK ||
+        (e->run.has_all_lines && each_run_grows(&e->run, &err) != E_OK))
         stop_for(e, &err);
     each_order_expect(&e->order, line);
 }
@@ -478,11 +479,11 @@ static void on_counts(void *ctx, const struct async_reply *reply)
 
     json_decref(answer);
     e->news_at = clock_mono_us();
-    if (counts.live > 0 || e->order.count > 0 || ended <= e->done + e->failed)
+    if (counts.live > e->unrun || e->order.count > 0 || ended <= e->done + e->failed)
         return;
     e->done = counts.done;
     e->failed = counts.failed;
-    e->printed = ended;
+    e->printed = ended + e->unrun;
     end_if_finished(e);
 }
 
@@ -558,6 +559,17 @@ static void on_server_end(uv_poll_t *poll, int status, int events)
 
 /* ---- all of it ---- */
 
+static int64_t lines_left(const struct each *e)
+{
+    return (e->input.sent > e->known ? e->input.sent : e->known) - e->done - e->failed;
+}
+
+/* Has the input more lines than have ended?  --failed does not read it. */
+static bool is_open(const struct each *e)
+{
+    return e->options->failed && (!e->run.has_all_lines || lines_left(e) > 0);
+}
+
 static int report(struct each *e)
 {
     struct each_end end = {
@@ -566,16 +578,16 @@ static int report(struct each *e)
         .result = {.done = e->done,
                    .failed = e->failed,
                    .before = e->before,
-                   .left = e->input.sent > e->known ? e->input.sent : e->known,
+                   .left = lines_left(e),
                    .took_us = clock_mono_us() - e->started_at},
         .finished = e->finished,
+        .is_open = is_open(e),
         .signal = e->signal,
         .halted = e->halted,
         .out_fault = e->out_fault,
         .err = e->err,
     };
 
-    end.result.left -= e->done + e->failed;
     each_screen_end(&e->screen, e->out.last);
     return each_report(e->cli, &end);
 }
@@ -589,7 +601,7 @@ static int run_loop(struct each *e)
         each_input_go(&e->input);
     end_if_finished(e);
     uv_run(&e->loop, UV_RUN_DEFAULT);
-    if (e->finished && e->worker_stopped && e->run.is_finished == false && !e->options->failed &&
+    if (e->finished && e->worker_stopped && e->run.is_finished == false && !is_open(e) &&
         each_run_finish(&e->run, &err) != E_OK && e->err.code == E_OK)
         e->err = err;
     int status = report(e);

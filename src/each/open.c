@@ -39,21 +39,25 @@ static enum err_code open_run(struct each *e, struct err *err)
     return each_server_start(&e->server, e->run.store, err);
 }
 
+/* Lines that have not run yet are held until an ordinary run continues. */
+static enum err_code find_failed(struct each *e, struct client *c, struct err *err)
+{
+    if (each_store_pick_failed(c, &e->live, &e->unrun, err) != E_OK ||
+        (e->run.is_finished && e->live.count > 0 && each_run_reopen(&e->run, err) != E_OK))
+        return err->code;
+    return each_store_act(c, "retry", "\"failed\",\"cancelled\"", err);
+}
+
 /* Lines that run again, or have not run yet, must be printed. */
 static enum err_code find_live(struct each *e, struct client *c, struct err *err)
 {
     static const char live[] = "staged,held,scheduled,ready,running";
-    static const char failed[] = "running,failed,cancelled";
 
     if (e->known == 0)
         return E_OK;
-    if (each_store_lines(c, e->options->failed ? failed : live, &e->live, err) != E_OK)
-        return err->code;
-    /* With --failed, lines that have not run yet are held until an ordinary run continues. */
-    if ((e->options->failed
-             ? each_store_act(c, "hold", "\"ready\",\"scheduled\"", err) != E_OK ||
-                   each_store_act(c, "retry", "\"failed\",\"cancelled\"", err) != E_OK
-             : each_store_act(c, "release", "\"held\"", err) != E_OK))
+    if (e->options->failed ? find_failed(e, c, err) != E_OK
+                           : each_store_lines(c, live, &e->live, err) != E_OK ||
+                                 each_store_act(c, "release", "\"held\"", err) != E_OK)
         return err->code;
     for (size_t i = 0; i < e->live.count; i++)
         each_printed_clear(&e->printed_lines, e->live.items[i]);
@@ -196,8 +200,8 @@ enum err_code each_open(struct each *e, const struct each_hooks *hooks, struct e
         look_at_store(e, c, err) != E_OK || open_loop(e, hooks, err) != E_OK)
         return err->code;
     if (e->before > 0 && !e->options->failed)
-        each_screen_say(&e->screen, "continuing this run: %" PRId64 " lines have already ended",
-                        e->before);
+        each_screen_say(&e->screen, "continuing this run: %" PRId64 " %s already ended", e->before,
+                        e->before == 1 ? "line has" : "lines have");
     return E_OK;
 }
 

@@ -140,6 +140,7 @@ enum err_code each_run_open(const char *data_dir, const struct each_command *com
         return err->code;
     r.is_there = is_there(&r, EACH_RUN_STORE);
     r.is_finished = is_there(&r, EACH_RUN_FINISHED);
+    r.has_all_lines = r.is_finished || is_there(&r, EACH_RUN_REOPENED);
     *ret_run = r;
     r = EACH_RUN_INIT;
     return E_OK;
@@ -173,10 +174,11 @@ enum err_code each_run_begin_anew(struct each_run *r, struct err *err)
     if (r->is_there && nftw(r->store, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
         return err_file(err, "remove", r->store);
     if ((unlinkat(r->own.fd, EACH_RUN_PRINTED, 0) < 0 && errno != ENOENT) ||
+        (unlinkat(r->own.fd, EACH_RUN_REOPENED, 0) < 0 && errno != ENOENT) ||
         (unlinkat(r->own.fd, EACH_RUN_FINISHED, 0) < 0 && errno != ENOENT))
         return err_file(err, "remove what the last run left in", r->dir);
     (void)utimensat(r->own.fd, EACH_RUN_IDENTITY, NULL, 0); /* its time is when the run began */
-    r->is_there = r->is_finished = false;
+    r->is_there = r->is_finished = r->has_all_lines = false;
     return E_OK;
 }
 
@@ -184,7 +186,25 @@ enum err_code each_run_finish(struct each_run *r, struct err *err)
 {
     if (write_file(r, EACH_RUN_FINISHED, SLICE("finished\n"), err) != E_OK)
         return err->code;
-    r->is_finished = true;
+    (void)!unlinkat(r->own.fd, EACH_RUN_REOPENED, 0);
+    r->is_finished = r->has_all_lines = true;
+    return E_OK;
+}
+
+enum err_code each_run_reopen(struct each_run *r, struct err *err)
+{
+    if (renameat(r->own.fd, EACH_RUN_FINISHED, r->own.fd, EACH_RUN_REOPENED) < 0 ||
+        fsync(r->own.fd) < 0)
+        return err_file(err, "rename a file in", r->dir);
+    r->is_finished = false;
+    return E_OK;
+}
+
+enum err_code each_run_grows(struct each_run *r, struct err *err)
+{
+    if (unlinkat(r->own.fd, EACH_RUN_REOPENED, 0) < 0 || fsync(r->own.fd) < 0)
+        return err_file(err, "remove a file in", r->dir);
+    r->has_all_lines = false;
     return E_OK;
 }
 

@@ -4,7 +4,8 @@
  * A run is known by the directory it was started in, its command and its column separator.  It
  * lives in DATA/each/HASH: `lock` is held while a process runs it, `run.json` describes it, `store`
  * is the data directory of its server, `printed` records the printed lines, `finished` is there
- * when all of it has ended.  A finished run stays until the same run starts again, or for a month.
+ * when all of it has ended; it becomes `reopened` when failed lines of a finished run run again.
+ * A finished run stays until the same run starts again, or for a month.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -18,6 +19,7 @@
 #define EACH_RUN_STORE "store"
 #define EACH_RUN_PRINTED "printed"
 #define EACH_RUN_FINISHED "finished"
+#define EACH_RUN_REOPENED "reopened"
 #define EACH_RUN_IDENTITY "run.json"
 #define EACH_RUN_LOCK "lock"
 
@@ -28,6 +30,7 @@ struct each_run {
     struct own_dir own; /* `holder` is at it */
     bool is_there;      /* it has a store */
     bool is_finished;   /* and all of it has ended */
+    bool has_all_lines; /* the store has all lines of the input */
 };
 
 #define EACH_RUN_INIT ((struct each_run){.own = OWN_DIR_INIT})
@@ -50,6 +53,12 @@ MUST_CHECK enum err_code each_run_begin_anew(struct each_run *r, struct err *err
 
 /* All of it has ended. */
 MUST_CHECK enum err_code each_run_finish(struct each_run *r, struct err *err);
+
+/* Lines of a finished run run again: until they have ended it is unfinished. */
+MUST_CHECK enum err_code each_run_reopen(struct each_run *r, struct err *err);
+
+/* The input of a reopened run has more lines than before. */
+MUST_CHECK enum err_code each_run_grows(struct each_run *r, struct err *err);
 
 /* Removes runs that finished more than a month ago; errors are ignored. */
 void each_run_sweep(const char *data_dir);

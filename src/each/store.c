@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/jtext/jtext.h"
 #include "cli/view/reply_json.h"
 #include "cli/view/screen.h"
@@ -156,6 +157,81 @@ enum err_code each_store_act(struct client *c, const char *action, const char *s
         if (call(c, "GET", path, (struct slice){NULL, 0}, &reply, err) != E_OK)
             return err->code;
     return E_OK;
+}
+
+struct pick {
+    struct each_line_list *lines;  /* that run */
+    struct each_line_list waiting; /* ids of those that wait to run again */
+    int64_t unrun;
+    bool is_wrong; /* a line is held that should run, or is not held and should be */
+};
+
+static void pick_job(struct pick *p, const json_t *job)
+{
+    const char *state = reply_text(job, "state");
+    bool is_held = strcmp(state, "held") == 0;
+    bool waits = is_held || strcmp(state, "ready") == 0 || strcmp(state, "scheduled") == 0;
+    bool has_run = reply_int(job, "attempt") > 0; /* attempts that were stopped do not count */
+    int64_t id = 0;
+
+    p->is_wrong = p->is_wrong || (waits && is_held == has_run);
+    if (waits && !has_run) {
+        p->unrun++;
+        return;
+    }
+    if (line_of(job) > 0)
+        VEC_PUSH(p->lines, line_of(job));
+    if (waits && id_parse(slice_of(reply_text(job, "id")), &id))
+        VEC_PUSH(&p->waiting, id);
+}
+
+static enum err_code pick_jobs(struct client *c, struct pick *p, struct err *err)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    CLEANUP(buf) struct buf cursor = BUF_INIT(PATH_SIZE / 2);
+
+    do {
+        if (page(c, "held,scheduled,ready,running,failed,cancelled", &cursor, &reply, err) != E_OK)
+            return err->code;
+        const json_t *jobs = json_object_get(reply.json, "jobs");
+
+        for (size_t i = 0; i < json_array_size(jobs); i++)
+            pick_job(p, json_array_get(jobs, i));
+    } while (cursor.size > 0);
+    if (p->lines->count > 0)
+        qsort(p->lines->items, p->lines->count, sizeof(p->lines->items[0]), compare_lines);
+    return E_OK;
+}
+
+/* No filter tells them apart: all that wait are held, then each of those that run is released. */
+static enum err_code hold_others(struct client *c, const struct each_line_list *ids,
+                                 struct err *err)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    char text[ID_TEXT_SIZE];
+    char path[PATH_SIZE];
+
+    if (each_store_act(c, "hold", "\"ready\",\"scheduled\"", err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < ids->count; i++) {
+        snprintf(path, sizeof(path), "/v1/jobs/%s/release", id_format(ids->items[i], text));
+        if (call(c, "POST", path, SLICE("{}"), &reply, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+enum err_code each_store_pick_failed(struct client *c, struct each_line_list *lines,
+                                     int64_t *ret_unrun, struct err *err)
+{
+    struct pick p = {.lines = lines, .waiting = VEC_INIT};
+    enum err_code code = pick_jobs(c, &p, err);
+
+    if (code == E_OK && p.is_wrong)
+        code = hold_others(c, &p.waiting, err);
+    *ret_unrun = p.unrun;
+    VEC_DEINIT(&p.waiting);
+    return code;
 }
 
 void each_failures_deinit(struct each_failures *f)

@@ -52,6 +52,12 @@ struct each_line_list {
 MUST_CHECK enum err_code each_store_lines(struct client *c, const char *states,
                                           struct each_line_list *lines, struct err *err);
 
+/* The lines that --failed runs: those that failed, were cancelled or were running, and those that
+ * have run and wait to run again, after an earlier --failed or for a retry.  Lines that have never
+ * run are held; *ret_unrun is their number. */
+MUST_CHECK enum err_code each_store_pick_failed(struct client *c, struct each_line_list *lines,
+                                                int64_t *ret_unrun, struct err *err);
+
 bool each_line_list_has(const struct each_line_list *l, int64_t line);
 
 /* Does that to all lines in these states (`"failed","cancelled"`); returns when it is done. */

@@ -576,7 +576,7 @@ const struct option_spec each_options[] = {
         .value = {.type = VALUE_DIR, .name = "DIR"},
         .help = "Also write each line's output to DIR/NUMBER/stdout and DIR/NUMBER/stderr",
     },
-    {.name = "failed", .help = "Run only the failed lines again; reads no input"},
+    {.name = "failed", .help = "Run only lines that failed and are not done since; reads no input"},
     {.name = "show", .help = "Print the output of the failed lines; runs nothing"},
     {.name = "again", .help = "Start over and discard the earlier run"},
     {.name = "list", .help = "List unfinished runs; runs nothing"},

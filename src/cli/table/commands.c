@@ -92,7 +92,8 @@ const struct command commands[] = {
             "The directory, the command, --colsep and -N identify a run.  If a run was\n"
             "interrupted or killed, the same command with the same input continues it.  If it has\n"
             "finished, the same command starts a new run.\n"
-            "No server is needed.  The exit status is 1 if a line failed.",
+            "No server is needed.  The exit status is 1 if a line failed, or if\n"
+            "--failed left lines that have not run yet.",
         .examples =
             "waybill each -j 8 --retry 3 -- curl -sSfO {} < urls.txt\n"
             "find . -name '*.wav' -print0 | waybill each -0 -- flac {}\n"

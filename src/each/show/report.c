@@ -88,21 +88,29 @@ static void say_how_to_go_on(enum err_code code)
         fprintf(stderr, "the same command continues from here\n");
 }
 
+static void say_what_is_left(int64_t left)
+{
+    if (left == 0)
+        fprintf(stderr, "the input may not have been read to its end; the same command without "
+                        "--failed continues the run, with the same input\n");
+    else
+        fprintf(stderr,
+                "%" PRId64 " %s not run yet; the same command without --failed runs %s, with the "
+                "same input\n",
+                left, left == 1 ? "line has" : "lines have", left == 1 ? "it" : "them");
+}
+
 int each_report(const struct cli *cli, const struct each_end *end)
 {
     if (end->out_fault == EPIPE)
         return 128 + SIGPIPE;
     print_result(end);
-    if (end->finished && end->result.left > 0) /* --failed */
-        fprintf(stderr,
-                "%" PRId64 " lines have not run yet; the same command without --failed "
-                "runs them, with the same input\n",
-                end->result.left);
     if (end->finished && end->err.code == E_OK) {
-        if (end->result.failed == 0)
-            return CLI_OK;
-        report_failures(end);
-        return CLI_FAILED;
+        if (end->is_open)
+            say_what_is_left(end->result.left);
+        if (end->result.failed > 0)
+            report_failures(end);
+        return end->is_open || end->result.failed > 0 ? CLI_FAILED : CLI_OK;
     }
     int status = CLI_FAILED;
 

@@ -560,6 +560,16 @@ def test_failed_lines_can_be_seen_and_run_again(each):
     assert "no line has failed" in each.run("--show", "--", program).err
 
 
+def test_one_line_is_counted_as_one(each):
+    program = each.script("one.sh", '[ -e ok ] || [ "$1" != 1 ]\n')
+    assert each.run("-j", "1", "--halt", "soon", "--", program, lines=40).status == 1
+    (each.dir / "ok").touch()
+    done = each.run("-j", "1", "--", program, lines=40)
+    (count,) = re.findall(r"(\d+) lines? ha\w+ already ended", done.err)
+    wanted = "1 line has" if count == "1" else f"{count} lines have"
+    assert f"{wanted} already ended" in done.err, done
+
+
 def test_failed_runs_no_line_that_a_halt_left_unrun(each):
     program = appending(each, '[ -e ok ] || [ "$1" != 3 ]\n')
     assert each.run("-j", "1", "--halt", "soon", "--", program, lines=9).status == 1
@@ -567,11 +577,108 @@ def test_failed_runs_no_line_that_a_halt_left_unrun(each):
     assert "9" not in before
     (each.dir / "ok").touch()
     done = each.run("--failed", "--", program)
-    assert ran(each) == before + ["3"] and " left" in done.err and done.status == 0, done
+    assert ran(each) == before + ["3"] and " left" in done.err, done
+    assert done.status == 1, "lines are left"
     assert "the same command without --failed runs them" in done.err, done
+    assert "interrupted" in each.run("--list").out
     done = each.run("-j", "1", "--", program, lines=9)
     assert done.status == 0 and "9 done, 0 failed" in done.err, done
     assert sorted(ran(each)) == sorted("1234567893"), "each line once, the failed one twice"
+
+
+def stop_failed(each, how):
+    """Twelve lines have ended, the even ones failed.  A --failed is stopped; returns the program,
+    repaired, and the lines that have failed again."""
+    program = appending(each, '[ -e ok ] || [ $(($1 % 2)) = 1 ] || exit 3\n'
+                              'while [ -e block ]; do sleep 0.01; done\n')
+    assert each.run("--", program, lines=12).status == 1
+    if how == "halted":
+        assert each.run("--failed", "-j", "1", "--halt", "soon", "--", program).status == 1
+        (each.dir / "ok").touch()
+    else:
+        (each.dir / "ok").touch()
+        (each.dir / "block").touch()
+        child = each.start("--failed", "-j", "1", "--", program)
+        eventually(lambda: len(ran(each)) > 12, "a line that runs again")
+        if how == "killed":
+            child.kill()
+        else:  # a second signal stops the program at once
+            eventually(lambda: child.poll() is not None or each.interrupt(child), "its end")
+        each.end(child)
+        (each.dir / "block").unlink()
+    again = ran(each)[12:] if how == "halted" else []
+    (each.dir / "ran").unlink()
+    return program, again
+
+
+@pytest.mark.parametrize("how", ["halted", "interrupted", "killed"])
+def test_failed_continues_after_a_failed_that_was_stopped(each, how):
+    program, _ = stop_failed(each, how)
+    done = each.run("--failed", "--", program)
+    assert done.status == 0 and "12 done, 0 failed" in done.err, done
+    assert sorted(ran(each), key=int) == ["2", "4", "6", "8", "10", "12"]
+    assert "no run is unfinished" in each.run("--list").err
+    assert each.run("--", program, lines=12).status == 0
+    assert len(ran(each)) == 18, "the run was finished: the same command starts a new one"
+
+
+@pytest.mark.parametrize("how", ["halted", "interrupted", "killed"])
+def test_the_same_command_continues_after_a_failed_that_was_stopped(each, how):
+    program, again = stop_failed(each, how)
+    assert "interrupted" in each.run("--list").out
+    done = each.run("--", program, lines=12)
+    assert sorted(ran(each) + again, key=int) == ["2", "4", "6", "8", "10", "12"], again
+    assert done.status == (1 if again else 0), done
+    assert "no run is unfinished" in each.run("--list").err
+
+
+def test_failed_finds_failed_lines_among_lines_that_never_ran(each):
+    program = appending(each, '[ -e ok ] || case "$1" in [1-4]) exit 3;; esac\n')
+    assert each.run("-j", "1", "--halt", "soon,fail=4", "--", program, lines=9).status == 1
+    never = sorted(set("123456789") - set(ran(each)))
+    assert "9" in never
+    assert each.run("--failed", "-j", "1", "--halt", "soon", "--", program).status == 1
+    # Refused for its input, but it has released the lines that never ran.
+    assert each.run("--", program, lines=["another"]).status == 4
+    (each.dir / "ok").touch()
+    (each.dir / "ran").unlink()
+    done = each.run("--failed", "--", program)
+    assert sorted(ran(each)) == ["1", "2", "3", "4"], done
+    assert done.status == 1 and f"{len(never)} left" in done.err, done
+    done = each.run("--", program, lines=9)
+    assert done.status == 0 and sorted(ran(each)[4:]) == never, done
+
+
+def test_failed_runs_a_line_that_waited_for_its_retry(each):
+    program = appending(each, '[ -e ok ] || [ "$1" != 1 ]\n')
+    child = each.start("-j", "1", "--retry", "9", "--", program)
+    child.stdin.write(b"1\n2\n")
+    child.stdin.flush()
+    eventually(lambda: {"1", "2"} <= set(ran(each)), "both lines")
+    child.kill()
+    each.end(child)
+    (each.dir / "ok").touch()
+    count = ran(each).count("1")
+    done = each.run("--failed", "--", program)
+    assert ran(each).count("1") > count and "2 done, 0 failed" in done.err, done
+    assert done.status == 1 and "may not have been read to its end" in done.err, done
+    done = each.run("--", program, lines=3)
+    assert done.status == 0 and ran(each)[-1] == "3", done
+
+
+def test_failed_finishes_no_run_whose_input_has_grown(each):
+    program, _ = stop_failed(each, "halted")
+    child = each.start("-j", "1", "--", program)
+    child.stdin.write(as_bytes(13))
+    child.stdin.flush()
+    eventually(lambda: "13" in ran(each), "the new line")
+    child.kill()
+    each.end(child)
+    done = each.run("--failed", "--", program)
+    assert done.status == 1 and "13 done, 0 failed" in done.err, done
+    assert "interrupted" in each.run("--list").out
+    assert each.run("--", program, lines=14).status == 0
+    assert ran(each)[-1] == "14" and ran(each).count("1") == 0
 
 
 def test_retries(each):
