@@ -10,7 +10,7 @@ enum {
     V4_AT = 12,
     V4_BITS = 32,
     V6_BITS = 128
-}; /* V4_AT: the place of an IPv4 address in an IPv6 one */
+}; /* V4_AT: offset of an IPv4 address in an IPv6 one */
 
 /* The bytes of an address, and the number of bits of its kind. */
 static bool parse_address(struct slice text, unsigned char address[static CIDR_BYTES],
@@ -74,7 +74,7 @@ enum err_code cidr_parse(struct slice text, struct cidr *ret_cidr, struct err *e
                        quote.text);
     bits = max;
     if (slash != NULL && !parse_bits(slice_make(slash + 1, text.size - size - 1), max, &bits))
-        return err_set(err, E_INVALID, "%s: what is behind the '/' must be a number from 0 to %d",
+        return err_set(err, E_INVALID, "%s: the part after the '/' must be a number from 0 to %d",
                        quote.text, max);
     c.bits = V6_BITS - max + bits;
     if (has_bits_beyond(&c))

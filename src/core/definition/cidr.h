@@ -19,7 +19,7 @@ struct cidr {
     int bits; /* significant bits */
 };
 
-/* An address alone is a network of one.  E_INVALID: it is none, or has bits that do not count. */
+/* An address alone is a network of one.  E_INVALID: no network, or bits set beyond the prefix. */
 MUST_CHECK enum err_code cidr_parse(struct slice text, struct cidr *ret_cidr, struct err *err);
 
 bool cidr_has(const struct cidr *c, const unsigned char address[static CIDR_BYTES]);

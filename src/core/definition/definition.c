@@ -173,7 +173,7 @@ static enum err_code add_kind(struct definition_read *r, enum definition_kind ki
 
 /* ---- documents ---- */
 
-/* Sections that are no kind of definition: they are the server's own, and go to no store. */
+/* Sections for the server itself: they are not stored. */
 static const struct {
     const char *name;
     enum err_code (*add)(struct definition_read *r, struct yaml_value *map);
@@ -227,7 +227,7 @@ static enum err_code add_documents(struct definition_read *r, struct slice text)
     return E_OK;
 }
 
-/* What was there before a text was read. */
+/* The counts before a text was read. */
 struct mark {
     size_t of[DEFINITION_KINDS], refs;
     struct definition_server server;

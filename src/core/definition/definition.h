@@ -1,7 +1,7 @@
 /*
  * Definitions: what people write in YAML, checked and turned into what the store keeps.
  *
- * Several files add up; a name that one kind has in two of them is an error with both places.
+ * Several files add up; a name that is defined twice in one kind is an error with both places.
  * Errors read "FILE:LINE: cause", with the nearest valid word for a mistyped one.  Pure: the
  * server reads the files.
  */
@@ -36,10 +36,10 @@ struct definition_place {
     int line;
 };
 
-/* One of any kind. */
+/* A definition of any kind. */
 struct definition {
     struct slice name;
-    struct slice json; /* canonical; empty or less than it was written, when it has a mistake */
+    struct slice json; /* canonical; with a mistake empty, or without some members */
     struct definition_place from;
 };
 
@@ -64,13 +64,13 @@ enum { SUBSCRIPTIONS_DEFAULT = 1000, SUBSCRIPTIONS_MAX = 10000 };
 
 /* Each key may be given once, in one file. */
 struct definition_server {
-    struct slice listen;     /* ADDR:PORT; empty: not said */
+    struct slice listen;     /* ADDR:PORT; empty: not given */
     struct slice url;        /* base of full ids, without a slash at its end */
     struct slice token_file; /* absolute when its source has a directory */
     struct slice store;      /* URL of a shared store; empty: the embedded one */
-    VEC(struct slice) names; /* host names requests may come in under */
+    VEC(struct slice) names; /* host names that requests may use */
     VEC(struct definition_trigger) triggers;
-    int subscriptions; /* how many queues of workers' own there may be; 0 and no place: not said */
+    int subscriptions; /* maximum queues that belong to workers; 0 and no place: not given */
 
     struct definition_place listen_from, url_from, token_file_from, store_from, names_from;
     struct definition_place subscriptions_from;
@@ -79,7 +79,7 @@ struct definition_server {
 /* All mistakes that were found, in order. */
 struct definition_faults {
     VEC(struct err) items;
-    bool unread; /* a whole text is missing: names cannot be checked */
+    bool unread; /* a text could not be read: names cannot be checked */
 };
 
 enum { DEFINITION_FAULTS_MAX = 100 };
@@ -100,9 +100,9 @@ static inline void definitions_cleanup(struct definitions *d)
 }
 
 /* Adds one YAML text (several documents allowed).  On failure d is as it was before.  Where
- * mistakes are gathered, E_OK says only that the text was read: a definition with a mistake is
- * added with its name and with what it names, so that names can be checked. A queue with a
- * command gets the source's directory as its `dir`, unless it has one.  E_INVALID or
+ * mistakes are gathered, E_OK means only that the text was read: a definition with a mistake is
+ * added with its name and its links, so that names can be checked.  A queue with a command and no
+ * `dir` gets the source's directory.  E_INVALID or
  * E_TOO_LARGE. */
 MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
                                               const struct definition_source *source,
@@ -112,8 +112,8 @@ MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
 MUST_CHECK enum err_code definitions_add(struct definitions *d, const char *file, struct slice text,
                                          struct err *err);
 
-/* Checks that every definition that is named exists here or is built in, and what a kind's
- * definitions must hold together (no join leads back to itself).  For files that are meant to
+/* Checks that every linked definition exists here or is built in, and the rules for all definitions
+ * of a kind together (no join leads back to itself).  For files that are meant to
  * be complete: a server also has what was applied before.  E_INVALID: "FILE:LINE: queue 'a':
  * on_success[0]: there is no queue 'x', did you mean 'y'?" */
 MUST_CHECK enum err_code definitions_check_names(const struct definitions *d, struct err *err);
@@ -124,7 +124,7 @@ static inline void definition_faults_cleanup(struct definition_faults *faults)
     definition_faults_deinit(faults);
 }
 
-/* Gathers or returns the mistake that a whole text cannot be read. */
+/* Gathers or returns the mistake that a text cannot be read. */
 MUST_CHECK enum err_code definitions_unread(const struct definitions *d, struct err *err);
 
 /* Gathers or returns a mistake. */
@@ -138,5 +138,5 @@ void definitions_locate(const struct definitions *d, struct err *err);
  * nothing, except `queues`. */
 void definitions_json(const struct definitions *d, struct buf *out);
 
-/* How many definitions of all kinds there are. */
+/* Number of definitions of all kinds. */
 size_t definitions_count(const struct definitions *d);

@@ -63,7 +63,7 @@ static struct definition_links queue_links(struct slice json, struct arena *aren
     return definition_links_of_queue(&def, arena);
 }
 
-/* A queue with a mistake keeps its destinations only. */
+/* Of a queue with a mistake only the destinations are kept. */
 static enum err_code keep_dests(struct slice json, const struct queue_def *def, struct buf *out,
                                 struct err *err)
 {
@@ -147,7 +147,7 @@ static enum err_code read_join(struct definition_input *in, struct buf *out, str
     return join_def_canonical(in->json, out, err);
 }
 
-/* Joins that lead to joins fire within one commit, so they must come to an end. */
+/* Joins that lead to joins fire within one commit, so their chains must be finite. */
 static enum err_code check_joins(const struct definition_node *nodes, size_t n, struct arena *arena,
                                  size_t *ret_bad, struct err *err)
 {

@@ -46,7 +46,7 @@ struct definition_links {
 void definition_links_add(struct definition_links *links, struct arena *arena, const char *key,
                           const struct dest_list *dests);
 
-/* The links of a queue that is parsed already. */
+/* The links of a parsed queue. */
 struct definition_links definition_links_of_queue(const struct queue_def *def, struct arena *arena);
 
 /* Whether a destination of that kind is a definition, and of which kind. */
@@ -89,7 +89,7 @@ struct definition_kind_row {
     /* The same for JSON from elsewhere.  Canonical JSON is stored and compared. */
     enum err_code (*canonical)(struct slice json, struct buf *out, struct err *err);
 
-    /* What a canonical definition names; nothing when it cannot be read. */
+    /* The links of a canonical definition; none when it cannot be read. */
     struct definition_links (*links)(struct slice json, struct arena *arena);
 
     /* Checks all definitions of the kind together: *ret_bad is the one to blame.  NULL: nothing

@@ -1,5 +1,5 @@
 /*
- * Names that no definition has: checked over all files together.
+ * Finds names that no definition has, over all files together.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/text/nearest.h"
@@ -7,7 +7,7 @@
 #include "core/definition/yaml.h"
 #include "core/object/quote.h"
 
-/* All names that a definition of that kind may be named by. */
+/* The names of all definitions of that kind. */
 static size_t names_of(const struct definitions *d, enum definition_kind kind, struct arena *arena,
                        const char ***ret_names)
 {

@@ -1,5 +1,5 @@
 /*
- * One reading of a definition text, and the mistakes that every section of it can have.
+ * A definition text while it is read, and the mistakes that every section can have.
  *
  * For src/core/definition alone.
  */

@@ -3,7 +3,7 @@
 
 #include "core/object/quote.h"
 
-/* Behind `scheme://`; the whole when there is none. */
+/* Offset after `scheme://`; 0 when there is none. */
 static size_t skip_scheme(struct slice url)
 {
     const char *colon = memchr(url.data, ':', url.size);
@@ -12,9 +12,9 @@ static size_t skip_scheme(struct slice url)
     return slice_begins(slice_make(url.data + at, url.size - at), SLICE("://")) ? at + 3 : 0;
 }
 
-/* USER:PASSWORD@: libpq takes / ? and @ as they are in some places, and people forget to encode
- * them in others. So all from the first colon to the last @ counts: an @ in an option hides
- * more than it needs to. */
+/* Marks USER:PASSWORD@.  libpq accepts / ? and @ unencoded in some places, and people forget to
+ * encode them in others: so everything from the first colon to the last @ is hidden.  An @ in an
+ * option hides more than needed. */
 static void mark_authority(struct slice url, char *marks)
 {
     size_t begin = skip_scheme(url);
@@ -26,7 +26,7 @@ static void mark_authority(struct slice url, char *marks)
         memset(marks + (colon + 1 - url.data), 1, (size_t)(at - colon) - 1);
 }
 
-/* Options whose values nobody may see: password, sslpassword. */
+/* Marks the values of secret options: password, sslpassword. */
 static void mark_options(struct slice url, char *marks)
 {
     struct slice word = SLICE("password=");
@@ -85,7 +85,7 @@ enum err_code store_url_check(struct slice url, struct err *err)
         return E_OK;
     store_url_show(url, &shown);
     return err_set(err, E_INVALID,
-                   "%s is not a store like postgresql://user@host/database; without one it is in "
+                   "%s is not a store like postgresql://user@host/database; leave it out to use "
                    "the data directory",
                    quote_text(&quote, buf_slice(&shown)));
 }

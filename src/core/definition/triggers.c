@@ -86,7 +86,7 @@ static enum err_code add_trigger(struct definition_read *r, struct yaml_value *v
     }
     if (t.n_from == 0) {
         (void)err_set(r->err, E_INVALID,
-                      "trigger %s: must say from where it is open, like {from: [10.0.0.0/8]}",
+                      "trigger %s: must say which networks may use it, like {from: [10.0.0.0/8]}",
                       quote_text(&quote, v->name));
         return yaml_err_at(r->err, r->source->file, v->name_line);
     }

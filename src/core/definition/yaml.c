@@ -69,7 +69,7 @@ static struct slice indented_line(const struct yaml_read *r, int line)
     return slice_make(at, (size_t)((stop == NULL ? end : stop) - at));
 }
 
-/* What begins behind `key: ` or `- `. */
+/* First character of the value, after `key: ` or `- `. */
 static char value_begins_with(struct slice line)
 {
     const char *colon = memmem(line.data, line.size, ": ", 2);
@@ -80,8 +80,7 @@ static char value_begins_with(struct slice line)
     return at < slice_end(line) ? *at : '\0';
 }
 
-/* `command: {x} foo`: what YAML takes for a map, a list or a quoted text ends before the line
- * does. */
+/* `command: {x} foo`: YAML reads a map, a list or a quoted text that ends before the line does. */
 static bool add_hint(const struct yaml_read *r, int line, struct err *err)
 {
     char first = value_begins_with(indented_line(r, line));
@@ -184,7 +183,7 @@ static enum err_code add_anchor(struct yaml_read *r, const yaml_char_t *name,
     return E_OK;
 }
 
-/* A copy has the lines of what it was copied from: that is where a mistake is to be mended. */
+/* A copy keeps the lines of the original: a mistake must be fixed there. */
 static enum err_code copy_value(struct yaml_read *r, const struct yaml_value *from, int depth,
                                 struct yaml_value **ret_value)
 {
@@ -301,12 +300,12 @@ static enum err_code check_names(struct yaml_read *r, const struct yaml_value *m
     for (size_t i = 1; i < n; i++)
         if (slice_equal(sorted[i - 1]->name, sorted[i]->name))
             return fail_at(r, sorted[i]->name_line,
-                           err_set(r->err, E_INVALID, "%s is here twice, before in line %d",
+                           err_set(r->err, E_INVALID, "%s appears twice, first in line %d",
                                    quote_text(&quote, sorted[i]->name), sorted[i - 1]->name_line));
     return E_OK;
 }
 
-/* The name of a member is its text as it is written, whatever a value of that form would mean. */
+/* The name of a member is text as written, whatever a value of that form would mean. */
 static enum err_code read_name(struct yaml_read *r, const yaml_event_t *event,
                                struct slice *ret_name)
 {

@@ -2,11 +2,11 @@
  * YAML as people write it in definitions: text into a tree that knows its lines, and the tree into
  * JSON.
  *
- * The core schema: null, true, false, whole numbers of 64 bits, finite numbers; all else, and all
- * in quotes, is text.  Names of members are text whatever they look like (75: later).  Refused,
- * each with file and line: a name twice in one map, more than YAML_DEPTH_MAX levels, NUL, tags but
- * !!str, merge keys.  An alias is replaced by a copy of its anchor; YAML_VALUES_MAX bounds
- * the whole.
+ * The core schema: null, true, false, whole numbers of 64 bits, finite numbers; everything else,
+ * and everything in quotes, is text.  Names of members are always text (75: later).  Refused, with
+ * file and line: a name twice in one map, more than YAML_DEPTH_MAX levels, NUL, tags other than
+ * !!str, merge keys.  An alias is replaced by a copy of its anchor; YAML_VALUES_MAX bounds the
+ * whole.
  *
  * Everything lives in the given arena.  Errors read "FILE:LINE: cause", E_INVALID or
  * E_TOO_LARGE.  Pure.

@@ -8,6 +8,6 @@
 #include "base/err.h"
 #include "core/definition/yaml.h"
 
-/* Sets type and text of `v`.  E_INVALID for a number that JSON has not: too large, .inf, .nan. */
+/* Sets type and text of `v`.  E_INVALID for a number that JSON lacks: too large, .inf, .nan. */
 MUST_CHECK enum err_code yaml_scalar_resolve(struct slice plain, struct arena *arena,
                                              struct yaml_value *v, struct err *err);

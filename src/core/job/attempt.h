@@ -1,8 +1,7 @@
 /*
- * How an attempt ends: what becomes of a running job when its worker answers, or is lost.
+ * How an attempt ends: the next state of a running job when its worker answers, or is lost.
  *
- * Pure: the job's struct is changed, nothing else.  The caller writes it and does what the event
- * means.
+ * Pure: changes only the job's struct.  The caller writes it and acts on the event.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -27,7 +26,7 @@ struct attempt_end {
     int64_t now_at;
 };
 
-/* Moves a running job on and returns the event that moved it.  A failed, lost, late or returned
- * attempt of a job whose cancel was asked for cancels it. */
+/* Moves a running job on and returns the event that moved it.  If its cancel was asked for, a
+ * failed, lost, late or returned attempt cancels the job. */
 enum job_event attempt_apply(struct job *j, const struct attempt_end *end,
                              const struct retry_policy *policy, struct rng *rng);

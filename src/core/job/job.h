@@ -83,19 +83,19 @@ struct job {
     /* Of jobs with a routing (core/route/routing.h). */
     bool has_dests;      /* its end, or that of a step, has followups */
     int step;            /* number of the current step; 0: it has no route */
-    int failed_step;     /* the step that failed: only final ones are left to run; 0: none */
+    int failed_step;     /* the step that failed: only final ones still run; 0: none */
     int attempts_before; /* attempts of earlier steps, which `attempt` includes */
     bool awaited;        /* jobs may wait for its end */
 
     bool emitted; /* shared stores: the attempt that runs has emitted something */
-    bool watched; /* shared stores: somebody waits for its end, at some server */
+    bool watched; /* shared stores: a client of some server waits for its end */
 
     int64_t worker; /* number in the store, 0 for none */
     bool exited;
     int exit; /* exit status, or -N for signal N */
     enum job_cause cause;
     int64_t done, total; /* progress counts; total 0 when unknown */
-    int64_t expected_at; /* when its program expects to be done */
+    int64_t expected_at; /* when it will be done, as its program estimates */
 
     struct slice key;
     struct slice params;  /* JSON object, as submitted */
@@ -105,18 +105,18 @@ struct job {
     struct slice text;    /* status line */
     struct slice unit;    /* of done and total */
     struct slice result;  /* JSON, or empty */
-    int64_t log_size;     /* bytes in its log so far; only where a claim hands it out */
-    struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
+    int64_t log_size;     /* bytes in its log so far; only for a grant */
+    struct slice cursor;  /* JSON, or empty; only for a grant */
     struct slice routing; /* JSON, or empty: core/route/routing.h */
     struct slice assigned; /* JSON object of what its steps have set so far, or empty */
-    struct job_cut *cut;   /* only where a list shows it: values that are not here; or NULL */
-    bool params_match;     /* only where a list judges it: the text looked for is in its params */
+    struct job_cut *cut;   /* only in lists: values that are left out here; or NULL */
+    bool params_match;     /* only in lists: its params contain the text of the filter */
     int64_t shared; /* new jobs: params and body are in the store already, under this id; else 0 */
 };
 
 /* One entry of a job's record: an attempt that has ended. */
 struct progress_entry {
-    int seq;       /* which attempt of the job it was; below 0: it was handed in with the job */
+    int seq;       /* which attempt of the job it was; below 0: submitted with the job */
     int number;    /* step, 1 for a job without steps */
     int attempt;   /* of the step */
     int64_t token; /* which claim it was */
@@ -135,7 +135,7 @@ struct progress_entry {
 /* A number of the job that grows with each grant, at any server. */
 int64_t job_fence(const struct job *j);
 
-/* The entry of the attempt that ended last, read off the job's own row. */
+/* The entry of the attempt that ended last, from the job's own row. */
 struct progress_entry job_last_entry(const struct job *j);
 
 extern const char *const job_outcome_names[JOB_OUT_COUNT];

@@ -9,7 +9,7 @@
 #define ESCAPE '\033'
 #define BELL '\a'
 
-/* Behind a control sequence that begins at `at`, an escape. */
+/* Returns the end of the control sequence whose escape is at `at`. */
 static const char *skip_sequence(const char *at, const char *end)
 {
     if (++at == end)
@@ -28,7 +28,7 @@ static const char *skip_sequence(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
-/* One line as it is seen. */
+/* Adds a line as a terminal shows it. */
 static void add_seen(struct buf *out, struct slice line)
 {
     const char *end = slice_end(line);

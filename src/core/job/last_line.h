@@ -1,8 +1,8 @@
 /*
- * The last line of a program's output, for people: what it said before it ended.
+ * The last line of a program's output, for people.
  *
- * Pure.  Colours and other control sequences are left out; of a line that was written over by `\r`,
- * the last writing counts; bytes that are no UTF-8 are shown as `?`.
+ * Pure.  Colours and other control sequences are left out; of a line that `\r` overwrites, the last
+ * version counts; bytes that are not UTF-8 are shown as `?`.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,11 +1,11 @@
 /*
- * What is known of places in a job's log: when the text there came, where an attempt begins, where
- * the standard error of an attempt begins.
+ * Marks in a job's log: when the text at an offset came, where an attempt begins, where its
+ * standard error begins.
  *
- * In the store a mark is two numbers of 8 bytes, its offset and one that is packed here, and so are
- * the pairs of `times` that workers send (these without attempts).  The packed number tells by its
- * sign what it is: above 0 a time, 0 standard error, below 0 an attempt.  A fourth kind needs a
- * column and a migration; stores have the three.
+ * In the store a mark is two numbers of 8 bytes, its offset and one that is packed here; so are the
+ * pairs of `times` that workers send, which have no attempts.  The sign of the packed number is the
+ * kind: above 0 a time, 0 standard error, below 0 an attempt.  A fourth kind needs a column and a
+ * migration.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * When a failed attempt is tried again, and how long that takes.
+ * Whether a failed attempt is retried, and after which pause.
  *
  * Three budgets, counted apart: failures against the policy's `max`, `later` answers against
  * RETRY_LATER_MAX, lost workers against RETRY_LOST_MAX.  Pure; randomness comes from the caller.

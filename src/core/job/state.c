@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 
-/* Unlisted is forbidden. */
+/* Moves that are not listed are forbidden. */
 static const enum job_state next[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
     [JOB_STAGED] = {[JOB_EV_WAKE] = JOB_READY,
                     [JOB_EV_DEFER] = JOB_SCHEDULED,

@@ -2,7 +2,7 @@
  * The states of a job and the moves between them.
  *
  * The table in state.c is the only judge: nothing writes a job's state without asking it.
- *  Numbers are persisted: add at the end, never renumber.
+ * Numbers are persisted: add at the end, never renumber.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -30,23 +30,23 @@ enum job_event {
     JOB_EV_DEFER, /* may run later: a delay, a retry, `later` */
     JOB_EV_HOLD,
     JOB_EV_CLAIM,
-    JOB_EV_RETURN, /* the worker hands it back unbegun: nothing is counted */
+    JOB_EV_RETURN, /* the worker returns it unstarted: no attempt is counted */
     JOB_EV_LOSE,   /* its worker is gone */
     JOB_EV_DONE,
     JOB_EV_FAIL,
     JOB_EV_RELAY,
     JOB_EV_CANCEL,
     JOB_EV_AGAIN, /* an ended job is run once more */
-    JOB_EV_STEP,  /* the next step of its route has its turn */
+    JOB_EV_STEP,  /* the next step of its route begins */
     JOB_EVENT_COUNT
 };
 
-/* Why a job is held; it may go on when all bits are clear.  Persisted. */
+/* Why a job is held; it continues when all bits are clear.  Persisted. */
 enum job_hold {
     JOB_HOLD_HAND = 1,
     JOB_HOLD_AFTER = 2,
     JOB_HOLD_GROUP = 4,
-    JOB_HOLD_FOLLOWUPS = 8, /* where its last step leads is still to be followed */
+    JOB_HOLD_FOLLOWUPS = 8, /* jobs that follow its last step are still to be created */
 };
 
 /* The state after the event, or JOB_NONE when the move is forbidden. */

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/jtext/jtext.h"
 
-/* How texts begin that only repeat the cause. */
+/* Beginnings of texts that only repeat the cause. */
 #define ONLY_EXIT "exit status "
 #define ONLY_SIGNAL "ended by signal "
 

@@ -39,7 +39,7 @@ struct verdict_facts {
     bool killed_by_us;   /* the worker sent SIGKILL */
     bool out_of_memory;  /* killed for passing its memory limit */
     bool strict;
-    bool resident;      /* a job of it has no exit status: only the end word counts */
+    bool resident;      /* its jobs have no exit status: only the end word counts */
     enum word_kind end; /* the first end word, or WORD_NONE */
     struct slice end_text;
     int64_t end_delay_us;

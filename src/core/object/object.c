@@ -45,7 +45,7 @@ bool object_goes_on(struct object_read *r)
     const struct err fault = *r->err;
 
     if (!r->faults->take(r->faults->ctx, r->fault_at, &fault)) {
-        *r->err = fault; /* the taker may share it */
+        *r->err = fault; /* the callback may have changed it */
         r->faults = NULL;
         return false;
     }
@@ -67,7 +67,7 @@ const struct field *object_find(const struct object *table, const char *name)
     return f;
 }
 
-/* Keys with escapes, and other names. */
+/* Finds keys with escapes, and other names of keys. */
 static const struct field *find_rare(const struct object *table, struct slice key,
                                      const char **ret_name)
 {
@@ -82,7 +82,7 @@ static const struct field *find_rare(const struct object *table, struct slice ke
     return NULL;
 }
 
-/* Requests come by here with every key: nearly all are found by size and bytes. */
+/* Runs for every key of every request: nearly all are found by size and bytes. */
 static inline const struct field *find(const struct object *table, struct slice key,
                                        const char **ret_name)
 {
@@ -131,7 +131,7 @@ static enum err_code read_special(struct object_read *r, const struct field *f, 
     if (f->type == FIELD_T_UNBUILT)
         return err_set(r->err, E_INVALID, "%s", f->help == NULL ? "is not built yet" : f->help);
     if (f->ours && !r->stored)
-        return err_set(r->err, E_INVALID, "is written by the server alone: %s", f->help);
+        return err_set(r->err, E_INVALID, "is written by the server only: %s", f->help);
     if (f->other != NULL && jtext_find(object, r->key == f->name ? f->other : f->name, &twin)) {
         r->key = NULL;
         return err_set(r->err, E_INVALID, "'%s' and '%s' mean the same: give one of them", f->name,
@@ -188,7 +188,7 @@ static enum err_code refuse_other_type(struct object_read *r, const struct objec
     return object_blame(r);
 }
 
-/* What `check` finds is the fault of the member that it names, or of the whole. */
+/* Blames a mistake that `check` finds on the member in r->key, or on the whole object. */
 static enum err_code check_object(struct object_read *r, const struct object *table,
                                   struct slice value)
 {

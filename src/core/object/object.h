@@ -35,7 +35,7 @@ typedef enum err_code field_fn(struct object_read *r, const struct field *f, str
 typedef void field_write_fn(const void *from, const struct field *f, struct buf *out);
 
 enum field_type {
-    FIELD_T_CUSTOM,  /* `read` knows */
+    FIELD_T_CUSTOM,  /* read by `read` */
     FIELD_T_TEXT,    /* struct slice; bounds are bytes */
     FIELD_T_INT,     /* int */
     FIELD_T_INT64,   /* int64_t */
@@ -49,7 +49,7 @@ enum field_type {
     FIELD_T_OBJECT,  /* struct slice: any JSON object */
     FIELD_T_JSON,    /* struct slice: any JSON value */
     FIELD_T_MEMBERS, /* an object whose members, rows of `of`, are in the same struct */
-    FIELD_T_IGNORED, /* accepted and passed over */
+    FIELD_T_IGNORED, /* accepted and ignored */
     FIELD_T_UNBUILT, /* known to the design, not built yet */
 };
 
@@ -57,25 +57,25 @@ struct field {
     const char *name;
     size_t size; /* of the name */
     enum field_type type;
-    bool required;     /* the object needs it */
-    bool null;         /* null means that it is not given; otherwise null is a value like others */
-    bool ours;         /* written by the engine alone, into what it stores */
-    bool empty;        /* an empty list or object says something and is in canonical JSON */
-    size_t offset;     /* of the value in the struct */
-    size_t given;      /* offset of a bool that is set when the value is given; 0: none */
-    int64_t min, max;  /* in the unit of the field */
-    const char *other; /* another name of the key, or NULL */
-    field_fn *read;    /* FIELD_T_CUSTOM */
-    field_fn *check;   /* of a value that has been read, or NULL */
+    bool required;            /* the object needs it */
+    bool null;                /* null means not given; otherwise null is a value */
+    bool ours;                /* only the engine writes it, into the store */
+    bool empty;               /* canonical JSON keeps an empty list or object */
+    size_t offset;            /* of the value in the struct */
+    size_t given;             /* offset of a bool that is set when the value is given; 0: none */
+    int64_t min, max;         /* in the unit of the field */
+    const char *other;        /* another name of the key, or NULL */
+    field_fn *read;           /* FIELD_T_CUSTOM */
+    field_fn *check;          /* of a value that has been read, or NULL */
     field_write_fn *write;    /* FIELD_T_CUSTOM, where canonical JSON is made */
     const char *const *words; /* FIELD_T_WORD */
     const struct object *of;  /* FIELD_T_MEMBERS */
 
     /* For people and documents. */
     const char *standard; /* the default as JSON; NULL: the field stays as it was */
-    const char *absent;   /* what the default means; NULL: `standard` says it */
+    const char *absent;   /* the default for people; NULL: `standard` */
     const char *help;     /* one sentence, Markdown */
-    const char *form;     /* what a value looks like, where the type does not say it */
+    const char *form;     /* the form of a value; NULL: follows from the type */
     const char *schema;   /* JSON schema, or the name of one; NULL: follows from the type */
 };
 
@@ -144,7 +144,7 @@ struct object_place {
     bool listed; /* it is one of a list */
 };
 
-/* Takes a mistake; false: enough, it becomes the error. */
+/* Takes a mistake; returns false when it shall end the reading as its error. */
 typedef bool object_fault_fn(void *ctx, const char *fault_at, const struct err *err);
 
 struct object_faults {
@@ -153,7 +153,7 @@ struct object_faults {
     size_t count; /* out: mistakes that were taken */
 };
 
-/* One reading. */
+/* An object while it is read. */
 struct object_read {
     void *to; /* the struct that is filled; offsets count from here */
     struct arena *arena;
@@ -163,9 +163,9 @@ struct object_read {
     /* Texts are copied into the arena, objects without their white space; otherwise they are slices
      * of the JSON, unless an escape had to be decoded. */
     bool copies;
-    bool stored;      /* the text comes from the store: fields that are `ours` are taken */
-    bool placed;      /* `err` has its place already */
-    const void *with; /* what else the custom readers need */
+    bool stored;                  /* the text comes from the store: `ours` fields are accepted */
+    bool placed;                  /* `err` already has its place */
+    const void *with;             /* context for the custom readers */
     struct object_faults *faults; /* NULL: the first mistake ends the reading */
     const char *fault_at;         /* out: the value or key to blame; NULL: the whole object */
 };
@@ -175,7 +175,7 @@ struct object_read {
 MUST_CHECK enum err_code object_read(struct object_read *r, const struct object *table,
                                      struct slice value);
 
-/* The same for a member that is an object, into another struct. */
+/* The same for a member that is an object, into its own struct. */
 MUST_CHECK enum err_code object_read_in(struct object_read *r, const struct object *table,
                                         struct slice value, void *to);
 
@@ -187,25 +187,25 @@ struct object_list {
     size_t size;      /* of an item's struct */
     size_t max;
     bool alone;           /* a single item is accepted as a list of one */
-    bool numbered;        /* err->item tells which one has the mistake */
-    enum err_code beyond; /* when there are more than `max`; 0: E_INVALID */
+    bool numbered;        /* err->item is the index of the mistake */
+    enum err_code beyond; /* error for more than `max` items; 0: E_INVALID */
     const struct object *of;
     object_item_fn *read; /* instead of `of` */
 };
 
-/* The member being read is a list. Items are in the arena, with one more that is zero. With
+/* Reads a member that is a list.  Items are in the arena, followed by one that is zero.  With
  * `faults`, items with a mistake are zero. */
 MUST_CHECK enum err_code object_read_list(struct object_read *r, const struct object_list *list,
                                           struct slice value, void *ret_items, size_t *ret_n);
 
-/* One value, by its row. */
+/* Reads one value by its row. */
 MUST_CHECK enum err_code field_read(struct object_read *r, const struct field *f,
                                     struct slice value);
 
 /* Puts the place of the member (with key NULL: of the object) in front of the error, once. */
 enum err_code object_blame(struct object_read *r);
 
-/* After a mistake: whether it was taken and the reading goes on. */
+/* After a mistake: whether it was taken and reading continues. */
 bool object_goes_on(struct object_read *r);
 
 /* Sets all fields that have a default. */

@@ -6,7 +6,7 @@
 #include "base/text/printable.h"
 #include "base/text/utf8.h"
 
-/* `used` bytes of the text are there; returns how many are now. */
+/* Appends at `used`; returns the new size of the text. */
 static size_t append(struct quote *q, size_t used, struct slice more)
 {
     ASSERT(used + more.size < sizeof(q->text));
@@ -34,7 +34,7 @@ const char *quote_text(struct quote *q, struct slice text)
     return q->text;
 }
 
-/* ASCII alone. */
+/* For ASCII only. */
 static const char *quote_plain(struct quote *q, struct slice text)
 {
     bool cut = text.size > QUOTE_TEXT_MAX;

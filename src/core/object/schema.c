@@ -7,7 +7,7 @@ static void add_reference(struct buf *out, const char *name)
     buf_addf(out, "{\"$ref\":\"#/components/schemas/%s\"}", name);
 }
 
-/* A name of a schema, or one written with single quotes. */
+/* Adds a reference to a named schema, or one written with single quotes. */
 static void add_given(struct buf *out, const char *schema)
 {
     if (schema[0] != '{') {
@@ -26,7 +26,7 @@ static void add_type(struct buf *out, const char *type, const struct field *f)
         buf_addf(out, "{\"type\":\"%s\"", type);
 }
 
-/* Bytes bound characters. */
+/* A bound in bytes also holds for characters. */
 static void add_bounds(struct buf *out, const char *min, const char *max, const struct field *f)
 {
     if (f->min != 0)

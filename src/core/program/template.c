@@ -85,7 +85,7 @@ static void push_text(part_list *parts, struct slice text, struct arena *arena)
 static enum err_code read_parts(struct slice text, struct arena *arena, part_list *parts,
                                 struct err *err)
 {
-    size_t from = 0; /* of the text that has not become a part yet */
+    size_t from = 0; /* start of the text that is not part of the result yet */
 
     for (size_t at = 0; at < text.size;) {
         enum template_brace kind;
@@ -141,7 +141,7 @@ void template_add_literal(struct slice text, struct buf *out)
     }
 }
 
-/* ---- names that are always there ---- */
+/* ---- names that are always defined ---- */
 
 static void add_id(const struct template_values *v, struct buf *out)
 {
@@ -182,7 +182,7 @@ static const struct {
     {"now", add_now}, {"day", add_day},
 };
 
-/* NULL for a name that is a param. */
+/* NULL: the name is a param. */
 static always_fn *find_always(struct slice name)
 {
     for (size_t i = 0; i < ARRAY_LEN(always); i++)
@@ -410,7 +410,7 @@ static enum err_code fill_arg(const struct template_text *t, const struct templa
                        "from $WAYBILL_JOB_FILE",
                        name != NULL ? quote_text(&quote, name->text) : "no name", TEMPLATE_ARG_MAX);
     if (out.size > 0 && memchr(out.data, '\0', out.size) != NULL)
-        return err_set(err, E_INVALID, "%s has a NUL byte in it, which no argument can have",
+        return err_set(err, E_INVALID, "%s has a NUL byte in it, which an argument cannot have",
                        name != NULL ? quote_text(&quote, name->text) : "an argument");
     *ret_arg = arena_strdup(arena, buf_slice(&out));
     return E_OK;

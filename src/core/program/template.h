@@ -2,19 +2,19 @@
  * Templates: names in braces that a job's values fill.
  *
  * `{name}` is filled, `{name:-default}` too, with the default when nothing has the name; `{{` is
- * one brace.  A plain name has letters, digits, `_` and `-`, and begins with none of the latter.
- *  Braces that hold anything else, and `${…}`, stay as they are.  `{id} {queue} {attempt} {now}
- * {day}` are always there and mean the job itself, whatever its params are called.  Strings fill in
- * as they are, all other values as JSON text.
+ * one brace.  A plain name has letters, digits, `_` and `-`, and does not begin with `-`.
+ * Braces around anything else, and `${…}`, stay as they are.  `{id} {queue} {attempt} {now} {day}`
+ * are always defined and describe the job itself, whatever its params are called.  Strings are
+ * filled in as they are, all other values as JSON text.
  *
- * A command given as a list has names in its arguments, and a value never becomes more than one of
- * them. A command given as a text is run by `sh -c`: there each name becomes a quoted positional
- * parameter, so that no value is ever read by the shell as anything but a value.  What cannot work
+ * In a command given as a list, names are in the arguments, and a value never becomes more than one
+ * argument.  A command given as a text is run by `sh -c`: each name becomes a quoted positional
+ * parameter, so that the shell reads every value as a value only.  What cannot work
  * is refused when the command is read: a name in single quotes, in a quoted here-document, in a
  * function of the script, in what a shell among the words of a list would run, and wherever a shell
  * evaluates a value again (template_words.h).
  *
- * Pure.  All that is read out of a text is copied into the arena.
+ * Pure.  Everything that is read from a text is copied into the arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -32,8 +32,8 @@
 #define TEMPLATE_NAMES_MAX 1000           /* in one command */
 
 struct template_part {
-    struct slice text;     /* as it is, or a name */
-    struct slice fallback; /* of a name: used when nothing has it */
+    struct slice text;     /* literal text, or a name */
+    struct slice fallback; /* of a name: used when no object has it */
     bool named;
     bool has_fallback;
 };
@@ -50,7 +50,7 @@ struct template_command {
     /* Of the program, its name first; shell: what follows sh -c SCRIPT sh. */
     struct template_text *args;
     size_t n_args;
-    struct slice *needs; /* names that the job must bring, each once */
+    struct slice *needs; /* names that the job must have, each once */
     size_t n_needs;
 };
 
@@ -71,7 +71,7 @@ void template_add_literal(struct slice text, struct buf *out);
 MUST_CHECK enum err_code template_text_parse(struct slice text, struct arena *arena,
                                              struct template_text *ret_text, struct err *err);
 
-/* E_INVALID: a name that nothing has. */
+/* E_INVALID: a name without a value. */
 MUST_CHECK enum err_code template_text_fill(const struct template_text *t,
                                             const struct template_values *values, struct buf *out,
                                             struct err *err);
@@ -85,8 +85,8 @@ enum template_place {
 struct template_fault {
     const char *at; /* the string in the command that is to blame */
     size_t arg;     /* its place in a list, from 0 */
-    const char
-        *where; /* what a misplaced name is in, and what to do; NULL: something else is wrong */
+    /* What a misplaced name is in, and what to do; NULL: something else is wrong. */
+    const char *where;
     enum template_place place;
 };
 
@@ -96,13 +96,13 @@ MUST_CHECK enum err_code template_command_parse(struct slice command, struct are
                                                 struct template_command *ret_command,
                                                 struct template_fault *fault, struct err *err);
 
-/* Whether these objects have all that the command needs, each small enough for an argument: what is
- * asked when a job is made.  E_INVALID names the param.  Costs nothing when nothing is needed. */
+/* Checks for a new job that these objects have every value the command needs, each small enough for
+ * an argument.  E_INVALID names the param.  Costs nothing when the command needs none. */
 MUST_CHECK enum err_code template_command_check(const struct template_command *c,
                                                 const struct slice *objects, size_t n_objects,
                                                 struct err *err);
 
-/* *ret_argv ends in NULL; all of it lives in the arena.  E_INVALID: a name that nothing has, a
+/* *ret_argv ends in NULL; all of it lives in the arena.  E_INVALID: a name without a value, a
  * value that is too large for an argument or has a NUL byte in it. */
 MUST_CHECK enum err_code template_command_fill(const struct template_command *c,
                                                const struct template_values *values,

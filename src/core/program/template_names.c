@@ -9,7 +9,7 @@ static enum err_code misplaced(struct script *s, size_t at, struct slice name, c
                    where);
 }
 
-/* The number of its positional parameter, from 1. */
+/* The number of the positional parameter of a name, from 1. */
 static size_t number_of(struct script *s, const struct template_part *part)
 {
     for (size_t i = 0; i < s->names.count; i++) {
@@ -35,7 +35,7 @@ static struct shell_words *words_below(struct script *s, size_t i)
     return &s->stack[i].words;
 }
 
-/* Whether the shell takes a value for what it is here, and not as code.  `printed`: by $(…). */
+/* Refuses a name where the shell would run its value as code.  `printed`: by $(…). */
 static enum err_code judge_name(struct script *s, struct shell_name name, bool printed)
 {
     size_t i = s->depth - 1;
@@ -50,10 +50,9 @@ static enum err_code judge_name(struct script *s, struct shell_name name, bool p
                              "a subscript, which a shell evaluates: check it, put it into a "
                              "variable, and use that");
         if (f->place == IN_HERE && s->here[0].code)
-            return misplaced(
-                s, name.at, name.name,
-                "a here-document that a shell runs, where it would be code: hand it over "
-                "as an argument");
+            return misplaced(s, name.at, name.name,
+                             "a here-document that a shell runs, where it would be code: pass it "
+                             "as an argument");
         if (f->place == IN_HERE) {
             shell_prints(words_below(s, i), &s->facts, name);
             return E_OK;
@@ -85,9 +84,8 @@ static enum err_code add_parameter(struct script *s, const struct template_part 
     if (judge_name(s, (struct shell_name){part->text, s->at}, false) != E_OK)
         return s->err->code;
     if (s->body > 0)
-        return misplaced(
-            s, s->at, part->text,
-            "a function, which has parameters of its own: hand it over as an argument");
+        return misplaced(s, s->at, part->text,
+                         "a function, which has its own parameters: pass it as an argument");
     size_t number = number_of(s, part);
 
     if (s->names.count > TEMPLATE_NAMES_MAX)
@@ -126,7 +124,7 @@ enum err_code script_copy_quoted(struct script *s, size_t end, const char *where
 
     while (s->at < end) {
         enum template_brace kind = TEMPLATE_BRACE_PLAIN;
-        struct err unended = ERR_INIT; /* a default without an end is no name */
+        struct err unended = ERR_INIT; /* a default without an end is not a name */
         struct template_part part;
         size_t size;
 

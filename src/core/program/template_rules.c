@@ -8,20 +8,20 @@
 #define CHECK_FIRST ": check it, put it into a variable, and use that"
 
 static const char in_eval[] =
-    "what a command evaluates as code: use a list, or hand it to a script as an argument";
+    "what a command evaluates as code: use a list, or pass it to a script as an argument";
 const char rule_in_remote[] =
     "a command that a shell on the other side runs, where it would be code: send it on standard "
     "input, printf '%s' {x} | ssh HOST 'x=$(cat); …'";
 static const char in_joined[] =
     "words that are joined and run by a shell, where it would be code: name a script there, and "
-    "hand the value over in a variable of the environment";
+    "pass the value in a variable of the environment";
 const char rule_in_arithmetic[] =
     "arithmetic, where a shell may run what is in a value" CHECK_FIRST;
 const char rule_in_variable_name[] =
     "the name of a variable, which a shell evaluates: name it in the script";
 const char rule_in_variable[] =
     "a value that the shell evaluates for this variable: use another variable";
-const char rule_in_code[] = "a script of its own, where it would be code: hand it over as an "
+const char rule_in_code[] = "a script of its own, where it would be code: pass it as an "
                             "argument behind the script and read it as \"$1\" there";
 const char rule_in_file[] =
     "what a shell runs as a script: name that file in the command, or write -- before it";

@@ -1,5 +1,5 @@
 /*
- * Commands that a value must not reach in every place: the table, and what is known of each.
+ * Commands that run some of their words as code: the table, and in which places.
  *
  * For src/core/program/template*.c alone.
  */
@@ -27,12 +27,12 @@ enum rule_kind {
     RULE_FUNCTION,
     /* Programs, known behind any directory and in lists. */
     RULE_WRAPS, /* its options and operands, then a command: sudo, timeout */
-    RULE_RUNS,  /* a command is somewhere among its words: docker */
+    RULE_RUNS,  /* its words contain a command somewhere: docker */
     RULE_JOINS, /* as RULE_WRAPS, but the words are joined and a shell runs them: ssh */
     RULE_SHELL, /* -c CODE, or FILE, or code on standard input */
     RULE_SU,    /* -c CODE anywhere, or code on standard input */
     RULE_INPUT, /* code on standard input: at */
-    RULE_SUMS,  /* prints nothing of what it reads but numbers: wc */
+    RULE_SUMS,  /* prints only numbers about what it reads: wc */
 };
 
 struct shell_rule {
@@ -55,8 +55,8 @@ extern const char rule_in_file[];
 extern const char rule_in_option[];
 extern const char rule_in_print[];
 
-/* The rule for a command of this name, never NULL.  `exec`: no shell reads it, so that only
- * programs are meant. */
+/* The rule for a command of this name, never NULL.  `exec`: no shell reads it, so only the
+ * rules of programs apply. */
 const struct shell_rule *rule_find(const char *word, bool exec);
 
 /* Whether an assignment to the variable evaluates the value, at once or later. */

@@ -1,5 +1,5 @@
 /*
- * Braces in a text with names: what begins at one of them.
+ * Braces in a text with names: reads what begins at one.
  *
  * For src/core/program/template*.c alone.
  */
@@ -17,11 +17,11 @@ enum template_brace {
     TEMPLATE_BRACE_NAME,    /* {name} or {name:-default} */
 };
 
-/* A character of a name, of a param or of a shell's variable. */
+/* Whether a name, of a param or of a shell's variable, may have the character. */
 bool template_is_name_char(char c);
 
-/* What is at text[at], a `{`.  For a name *ret_part is it, with texts that end in NUL in the arena,
- * and *ret_size its length in the text.  E_INVALID: a default without an end. */
+/* What is at text[at], a `{`.  For a name, sets *ret_part, with texts in the arena that end in NUL,
+ * and *ret_size, its length in the text.  E_INVALID: a default without an end. */
 MUST_CHECK enum err_code template_brace_read(struct slice text, size_t at, struct arena *arena,
                                              enum template_brace *ret_kind,
                                              struct template_part *ret_part, size_t *ret_size,

@@ -1,8 +1,8 @@
 /*
- * A string command while it is read: the place in the script, and the names found so far.
+ * A command given as a text while it is read: the place in the script, and the names found so far.
  *
- * template_shell.c reads what opens and closes a place, template_names.c the names and the quoted
- * text that may have no name.  The functions move `at` on and write what they pass to `out`.
+ * template_shell.c reads what opens and closes a place, template_names.c reads names, and quoted
+ * text in which names are refused.  The functions advance `at` and write what they pass to `out`.
  *
  * For src/core/program/template*.c alone.
  */
@@ -91,7 +91,7 @@ static inline void script_pop(struct script *s)
         s->depth--;
 }
 
-/* A character of the word that the command line reads; in double quotes it is one as well. */
+/* Adds a character to the current word of the command line; in double quotes as well. */
 static inline void script_literal(struct script *s, char c)
 {
     struct frame *f = script_top(s);
@@ -108,11 +108,11 @@ MUST_CHECK enum err_code script_fault(struct script *s, struct shell_fault fault
 /* A command line in brackets has ended: what it prints is a value in their place. */
 MUST_CHECK enum err_code script_end_brackets(struct script *s);
 
-/* At a `{`: a name becomes a parameter.  E_INVALID: the shell would not take its value as it is. */
+/* At a `{`: a name becomes a parameter.  E_INVALID: the shell would evaluate its value. */
 MUST_CHECK enum err_code script_read_brace(struct script *s);
 
-/* Copies text that the shell takes as it is, up to `end`.  E_INVALID: it has a name in it; `where`
- * says in what. */
+/* Copies text up to `end` in which the shell fills in nothing.  E_INVALID: it has a name; `where`
+ * says what the text is. */
 MUST_CHECK enum err_code script_copy_quoted(struct script *s, size_t end, const char *where);
 
 MUST_CHECK enum err_code script_read_single(struct script *s);        /* '…' */

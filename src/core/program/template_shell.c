@@ -1,12 +1,12 @@
 /*
- * String commands: a script in which each name becomes a quoted positional parameter.
+ * Commands given as a text: a script in which each name becomes a quoted positional parameter.
  *
- * The script is read as the shell reads it, as far as quoting goes: a stack of what we are in
- * (double quotes, `$(…)`, backticks, `${…}`, `$((…))`, here-documents) tells whether a parameter
- * needs quotes of its own.  Where that reading is wrong, a value may be split into words: the
- * script has parameters in it and no values.  Where the shell would evaluate a parameter's value
- * once more, a name is refused: arithmetic and subscripts are found here, by their brackets, the
- * rest by the words in front of it (template_words.h).
+ * Quoting is read as the shell reads it: a stack of open places (double quotes, `$(…)`, backticks,
+ * `${…}`, `$((…))`, here-documents) decides whether a parameter needs its own quotes.  If that
+ * reading is wrong, a value may be split into words, but is never code: the script contains
+ * parameters, not values.  Where the shell would evaluate a parameter's value once more, a name is
+ * refused: arithmetic and subscripts are found here by their brackets, the rest by the words before
+ * it (template_words.h).
  */
 /* SPDX-License-Identifier: MIT */
 #include "core/program/template_scan.h"
@@ -28,7 +28,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Ends a word of the script; so does its end, which reads as NUL. */
+/* Whether the character ends a word; NUL is the end of the script. */
 static bool ends_word(char c)
 {
     return c == '\0' || strchr(" \t\n;&|()<>", c) != NULL;
@@ -58,7 +58,7 @@ static bool is_last_line(const struct script *s, const struct here *h, size_t fr
     return slice_equal(slice_make(s->text.data + from, end - from), h->end);
 }
 
-/* << and its word, with its quotes. */
+/* Reads << and its word, with its quotes. */
 static enum err_code begin_here(struct script *s)
 {
     struct here *h = &s->here[s->n_here];
@@ -99,7 +99,7 @@ static void forget_here(struct script *s)
     memmove(&s->here[0], &s->here[1], s->n_here * sizeof(s->here[0]));
 }
 
-/* At the start of a line: here-documents that were begun on the one before. */
+/* At the start of a line: reads the here-documents that began on the one before. */
 static enum err_code enter_here(struct script *s)
 {
     while (s->n_here > 0) {
@@ -239,7 +239,7 @@ static enum err_code read_open(struct script *s)
     return E_OK;
 }
 
-/* Braces that are words open and close the body of a function. */
+/* Counts braces that are words: they open and close the body of a function. */
 static void note_group(struct script *s)
 {
     bool alone = at_word_start(s) && ends_word(script_peek(s, 1));
@@ -252,7 +252,7 @@ static void note_group(struct script *s)
     }
 }
 
-/* < > and their kind, to the end of the operator. */
+/* Reads a redirection, to the end of its operator. */
 static enum err_code read_redirection(struct script *s)
 {
     struct shell_words *w = &script_top(s)->words;
@@ -301,7 +301,7 @@ static enum err_code read_bracket(struct script *s)
 
 /* ---- places ---- */
 
-/* What means the same everywhere but in single quotes. */
+/* Reads what means the same everywhere except in single quotes. */
 static enum err_code read_common(struct script *s)
 {
     switch (script_peek(s, 0)) {
@@ -369,7 +369,7 @@ static enum err_code read_double(struct script *s)
     return E_OK;
 }
 
-/* The name of the variable, up to what is to be done with it.  ${x:1} has an offset, ${x:-1} a
+/* Notes the end of the variable's name, and what follows: ${x:1} has an offset, ${x:-1} a
  * default. */
 static void note_operand(struct script *s)
 {
@@ -407,7 +407,7 @@ static enum err_code read_in_brace(struct script *s)
     }
 }
 
-/* What is in pairs, to the `closer` that belongs to the one before it. */
+/* Reads one character of arithmetic or a subscript, up to the `closer` that ends it. */
 static enum err_code read_paired(struct script *s, char opener, char closer)
 {
     struct frame *f = script_top(s);
@@ -436,7 +436,7 @@ static enum err_code read_arithmetic(struct script *s)
     if (script_peek(s, 0) == ')' && f->parens == 0 && script_peek(s, 1) == ')')
         script_copy(s, 1);
     else if (script_peek(s, 0) == ')' &&
-             f->parens == 0) { /* ((a); b) was no arithmetic: it goes on as commands */
+             f->parens == 0) { /* ((a); b) is no arithmetic: it continues as commands */
         *f = (struct frame){.place = IN_PLAIN};
         script_copy(s, 1);
         return E_OK;

@@ -131,7 +131,7 @@ static const struct shell_fault no_fault = {.where = NULL};
 static const char *const comparisons[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", NULL};
 static const char *const variable_tests[] = {"-v", "-R", NULL};
 
-/* A value that may be an option (-v), and another behind it. */
+/* Whether the word before begins with a name: its value may be an option (-v). */
 static bool follows_name(const struct shell_words *w)
 {
     return w->before.begun && w->before.name_first;
@@ -167,7 +167,7 @@ static const char *judge_export(const struct shell_words *w)
     return is_assignment(&w->word) ? NULL : rule_in_variable_name;
 }
 
-/* By the command that the word belongs to. */
+/* Judges a name by the command that its word belongs to. */
 static const char *judge_argument(const struct shell_words *w)
 {
     bool wrong = false;
@@ -213,7 +213,7 @@ static bool has_attached_code(const struct shell_word *word)
            strncmp(word->text, "--session-command=", 18) == 0;
 }
 
-/* By a shell among the words. */
+/* Judges a name by a shell among the words. */
 static const char *judge_shell(const struct shell_words *w)
 {
     bool shell = w->shell != NULL && w->shell->kind == RULE_SHELL;
@@ -234,7 +234,7 @@ static const char *judge_shell(const struct shell_words *w)
     return w->shell_leads && w->word.size == 0 ? rule_in_option : NULL;
 }
 
-/* By a `sudo` or `ssh` whose command is yet to come. */
+/* Judges a name by a `sudo` or `ssh` whose command is not read yet. */
 static const char *judge_wrapped(const struct shell_words *w)
 {
     if (w->wrap == NULL || w->values > 0)
@@ -275,7 +275,7 @@ static const char *judge(const struct shell_words *w, bool printed)
     return where != NULL ? where : judge_shell(w);
 }
 
-/* Whether the command prints the word or hands it on as its input. */
+/* Whether the command prints the word or passes it on as its input. */
 static bool prints_word(const struct shell_words *w)
 {
     if (w->target)
@@ -332,7 +332,7 @@ static void note_replaced(struct shell_words *w, const char *text)
     size_t size = strlen(text);
 
     if (size >= sizeof(w->replaced))
-        size = sizeof(w->replaced) - 1; /* its beginning will do */
+        size = sizeof(w->replaced) - 1; /* its beginning is enough */
     memcpy(w->replaced, text, size);
     w->replaced[size] = '\0';
 }
@@ -478,7 +478,7 @@ static void end_argument(struct shell_words *w, struct shell_facts *facts)
     }
 }
 
-/* In a shell without [[, `[[ a && eval b` is two commands.  Nobody else compares such a word. */
+/* In a shell without [[, `[[ a && eval b` is two commands.  No test compares such a word. */
 static bool leaves_test(const struct shell_words *w)
 {
     enum rule_kind kind = find_rule(w)->kind;
@@ -508,7 +508,7 @@ static void end_plain_word(struct shell_words *w, struct shell_facts *facts)
     }
 }
 
-/* ssh HOST 'bash -s': the blanks in the word part words. */
+/* ssh HOST 'bash -s': blanks inside the word separate words. */
 static void end_joined_word(struct shell_words *w, struct shell_facts *facts)
 {
     const struct shell_word whole = w->word;
@@ -557,7 +557,7 @@ struct shell_fault shell_word_end(struct shell_words *w, struct shell_facts *fac
 
 /* ---- operators ---- */
 
-/* A shell without a file runs what comes on its standard input; so do some others. */
+/* Whether the command runs its standard input, as a shell without a file does. */
 static bool reads_code(const struct shell_words *w)
 {
     if (w->fed_code || (w->fed && w->shell != NULL && w->code_next))

@@ -1,19 +1,20 @@
 /*
  * The words of a shell script: which command a word belongs to, and whether a value may be in it.
  *
- * A value comes into a script as a quoted parameter, which is safe as long as the shell takes it
- * for what it is. Some commands evaluate what they are given once more: `eval`, `let`, `[[ … -eq …
- * ]]`, `test -v`, `printf -v`, `declare -i`, `trap`, `sh -c`.  In bash a value like a[$(reboot)] is
- * then a command.  Such places are found here, by the words in front, as the script is read; a name
+ * A value enters a script as a quoted parameter, which is safe as long as the shell does not
+ * evaluate it.  Some commands evaluate their arguments once more: `eval`, `let`, `[[ … -eq … ]]`,
+ * `test -v`, `printf -v`, `declare -i`, `trap`, `sh -c`.  In bash a value like a[$(reboot)] is then
+ * a command.  Such places are found here by the words before them, as the script is read; a name
  * there is refused.
  *
  * What `echo`, `printf` and here-documents print is a value as well: in $(…) it is judged at the
- * place of the result, and it is refused in a script that has a shell run its standard input.
+ * place of the result, and it is refused in a script in which a shell runs its standard input.
  *
- * It is a reading of scripts as people write them.  What a script does with a value that it has put
- * into a variable or a file, or that another program has printed, is not followed.
+ * This reads scripts as people usually write them.  It does not follow a value that the script puts
+ * into a variable or a file, or that another program prints.
  *
- * A list is read as one such line, with the programs of the table (template_rules.h) alone.
+ * A command given as a list is read as one such line, with only the programs of the table
+ * (template_rules.h).
  *
  * For src/core/program/template*.c alone.
  */
@@ -25,7 +26,7 @@
 
 #include "base/slice.h"
 
-#define SHELL_WORD_MAX 32 /* longer words are none that we know */
+#define SHELL_WORD_MAX 32 /* no known word is longer */
 
 /* A name in the script. */
 struct shell_name {
@@ -58,13 +59,13 @@ enum { SHELL_REPLACED_MAX = 8 };
 struct shell_words {
     struct shell_word word;
     struct shell_word before;
-    const struct shell_rule *rule;     /* of the command; NULL: it is yet to come */
+    const struct shell_rule *rule;     /* of the command; NULL: not read yet */
     const struct shell_rule *wrap;     /* the last `sudo`, `ssh` and the like before it */
     const struct shell_rule *shell;    /* a shell, su or the like is among the words */
     size_t args;                       /* words behind the command */
     size_t operands;                   /* words that still belong to `wrap` itself */
     size_t values;                     /* words to come that are values of options */
-    const char *joined;                /* a shell runs these words: where a name in them would be */
+    const char *joined;                /* a shell runs these words: how messages call the place */
     bool exec;                         /* no shell reads this line: it is a list */
     bool starts_shell;                 /* sudo -s */
     bool execs;                        /* watch -x, ssh -N */
@@ -93,9 +94,9 @@ struct shell_words {
 
 /* What is known of the whole script. */
 struct shell_facts {
-    bool evaluates;              /* a variable evaluates what it is given: declare -i, -n */
-    bool runs_input;             /* a shell runs what its standard input brings */
-    struct shell_fault assigned; /* a name that is given to a variable; where NULL: none */
+    bool evaluates;              /* a variable evaluates its values: declare -i, -n */
+    bool runs_input;             /* a shell runs its standard input */
+    struct shell_fault assigned; /* a name that is assigned to a variable; where NULL: none */
     struct shell_fault printed;  /* a name that is printed */
 };
 
@@ -115,8 +116,8 @@ void shell_prints(struct shell_words *w, struct shell_facts *facts, struct shell
 /* The word has ended, if one has begun. */
 struct shell_fault shell_word_end(struct shell_words *w, struct shell_facts *facts);
 
-/* ; & | newline ( ) < >: `text` begins with it.  *ret_reads_code: the line has a shell that runs
- * what its standard input, a here-document, brings. */
+/* ; & | newline ( ) < >: `text` begins with it.  *ret_reads_code: a shell of the line runs
+ * its standard input, a here-document. */
 struct shell_fault shell_operator(struct shell_words *w, struct shell_facts *facts,
                                   struct slice text, bool *ret_reads_code);
 

@@ -128,7 +128,7 @@ const struct word_spec *word_find(struct slice line, struct slice *ret_rest)
     return NULL;
 }
 
-/* Words that programs of the future may use: known, so that the error can say so. */
+/* Words of later versions: known, so that the error can say so. */
 static const char *const to_come[] = {"group", "attach", "relayed", "relay", "dup"};
 
 static enum err_code unknown(struct slice line, struct err *err)

@@ -3,7 +3,7 @@
  *
  * Each word is one row of the table `words`: its names, how its line is read, whether it is
  * answered, what it means at the end of an attempt, the command that says it.  docs/programs.md is
- * checked against it.  What a word does at once is the worker's (worker/run/program_report.c).
+ * checked against it.  The immediate effect of a word is in worker/run/program_report.c.
  *
  * A malformed line is an error with its cause and changes nothing.  Texts are returned as valid
  * UTF-8 of at most WORD_TEXT_MAX bytes, with `?` for each byte that is not part of a character.
@@ -68,7 +68,7 @@ enum word_reply { /* on file descriptor 4 */
 };
 
 enum word_at_end {
-    WORD_AT_END_NOTHING, /* all its effect is at once */
+    WORD_AT_END_NOTHING, /* its whole effect is immediate */
     WORD_AT_END_ALWAYS,  /* it is part of every finish */
     WORD_AT_END_IF_DONE, /* it is part of the finish of an attempt that is done, else discarded */
     WORD_AT_END_DECIDES, /* it says how the attempt ends; the first such word counts */
@@ -83,7 +83,7 @@ struct word_spec {
     enum err_code (*read)(struct word_reading *r);
     enum word_reply reply;
     enum word_at_end at_end;
-    const char *verb;    /* `waybill VERB` says it inside a job; NULL: no command does */
+    const char *verb;    /* `waybill VERB` sends it inside a job; NULL: no command does */
     const char *syntax;  /* Markdown, between backquotes */
     const char *meaning; /* Markdown */
 };

@@ -1,5 +1,5 @@
 /*
- * How the lines of words are read: one function a form.  The table in word.c names them.  Pure.
+ * Readers for the lines of words, one for each form.  The table in word.c names them.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * What a queue is: its definition as written by people, checked and filled with the defaults.
+ * The definition of a queue: as written by people, checked and filled with the defaults.
  *
  * A definition is kept in the store as canonical JSON (keys in the order of the table in keys.c,
  * only those that were given). queue_def_parse reads both that and what comes from outside; the
@@ -65,8 +65,8 @@ struct queue_def {
     bool strict;
     bool resident;
     bool own_command;
-    bool may_emit_command; /* what its jobs emit may bring a command */
-    int64_t idle_us;       /* without work, until a resident program is stopped */
+    bool may_emit_command; /* jobs that its jobs emit may have a command */
+    int64_t idle_us;       /* idle time after which a resident program is stopped */
     struct queue_limits limits;
     int64_t keep_done_us; /* retention of done, cancelled and relayed jobs */
     int64_t keep_failed_us;
@@ -76,9 +76,9 @@ struct queue_def {
     struct slice *subscribe;                 /* topics, or prefixes of them: topic_matches */
     size_t n_subscribe;
 
-    /* Of a worker's own queue of a topic, made by the engine; else empty. */
+    /* For a worker's own queue, made by the engine; else empty. */
     struct slice subscriber_topic, subscriber_worker;
-    int64_t subscriber_lifetime_us; /* how long the worker may be away */
+    int64_t subscriber_lifetime_us; /* how long the worker may be absent */
 };
 
 /* Checks a JSON object (already accepted by jtext_check) and fills the struct; slices live in the
@@ -87,8 +87,8 @@ struct queue_def {
 MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
                                          struct queue_def *ret_def, struct err *err);
 
-/* The same for one that was accepted when it was stored: where the rules for commands have become
- * stricter since, `fault` says what is wrong with it.  `subscriber` is taken from here alone. */
+/* The same for a stored definition.  If the rules for commands have become stricter since it was
+ * stored, `fault` says what is wrong with it.  Only here `subscriber` is accepted. */
 MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
                                                 struct queue_def *ret_def, struct err *err);
 
@@ -112,8 +112,8 @@ struct queue_subscriber {
 void queue_def_subscriber(struct slice json, const struct queue_subscriber *subscriber,
                           struct buf *out);
 
-/* The member that `r` reads as the value of a queue's key ("command", "timeout", "retry"), as jobs
- * and steps bring it. *ret_json, unless that is NULL, is canonical and in the arena. */
+/* Reads the member of `r`, in a job or a step, as the value of a queue's key ("command", "timeout",
+ * "retry").  *ret_json, unless that is NULL, is canonical and in the arena. */
 MUST_CHECK enum err_code queue_def_value(struct object_read *r, const char *key, struct slice value,
                                          struct slice *ret_json);
 
@@ -122,14 +122,14 @@ MUST_CHECK enum err_code queue_def_value(struct object_read *r, const char *key,
 MUST_CHECK enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
                                             struct retry_policy *ret_policy, struct err *err);
 
-/* `limits` alone, as a job carries them: canonical, or empty when there are none. Slices in the
+/* Reads the `limits` of a job: canonical, or empty when there are none.  Slices live in the
  * arena. */
 MUST_CHECK enum err_code queue_limits_parse(struct slice json, struct arena *arena,
                                             struct queue_limits *ret_limits, struct err *err);
 struct slice queue_limits_format(const struct queue_limits *limits, struct arena *arena);
 
-/* What holds for a command that came with `own` limits into a queue: of each the stricter, and the
- * user it came with; the queue's where it has none. */
+/* The limits of a command that came with `own` limits into a queue: the stricter of each, and its
+ * own user, or the queue's where it has none. */
 struct queue_limits queue_limits_for(const struct queue_limits *own,
                                      const struct queue_limits *queue);
 

@@ -33,7 +33,7 @@ enum err_code queue_env_check_name(struct slice name, struct err *err)
     if (name.size >= strlen(QUEUE_ENV_OWN) &&
         memcmp(name.data, QUEUE_ENV_OWN, strlen(QUEUE_ENV_OWN)) == 0)
         return err_set(err, E_INVALID,
-                       "%s: names that begin with " QUEUE_ENV_OWN " are the worker's",
+                       "%s: names that begin with " QUEUE_ENV_OWN " are reserved for the worker",
                        quote_text(&quote, name));
     return E_OK;
 }

@@ -2,7 +2,7 @@
  * Variables that a queue or a job adds to the environment of its programs: `env`, an object of
  * texts.
  *
- * Names are those of a shell's variables; those that begin with WAYBILL_ are the worker's own and
+ * Names are those of a shell's variables; those that begin with WAYBILL_ are the worker's and
  * refused, so that no definition can set a token, a store or a lease. Number and size are
  * bounded.
  */

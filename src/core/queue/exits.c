@@ -6,7 +6,7 @@
 
 static const char *const words[] = {[RETRY_EXIT_LATER] = "later", [RETRY_EXIT_NEVER] = "never"};
 
-/* A status at *at, which moves behind it. */
+/* Reads a status at *at, and moves *at behind it. */
 static bool take_status(const struct field *f, struct slice text, size_t *at, int *ret_status)
 {
     size_t first = *at;
@@ -66,7 +66,7 @@ static enum err_code read_rule(struct object_read *r, const struct field *f, str
     return E_OK;
 }
 
-/* Puts the rule in its place, before the first that begins behind it. */
+/* Inserts the rule before the first one that begins behind it. */
 static enum err_code insert_rule(struct retry_policy *p, struct retry_exit_rule rule,
                                  struct err *err)
 {

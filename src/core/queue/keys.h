@@ -13,5 +13,5 @@
 
 /* All fill a struct queue_def. */
 extern const struct object queue_object;
-extern const struct object retry_object; /* `retry`: a job may bring such a policy */
+extern const struct object retry_object; /* `retry`: also of a job */
 extern const struct object limits_object;

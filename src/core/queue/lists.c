@@ -27,10 +27,11 @@ static enum err_code check_pattern(struct slice topic, struct err *err)
     if (star == NULL ||
         (star > topic.data && star[-1] == '.' && star + 1 == topic.data + topic.size))
         return E_OK;
-    return err_set(err, E_INVALID,
-                   "%s: a '*' is only for the end, after a '.': site.* is all topics that begin "
-                   "with 'site.'",
-                   quote_text(&quote, topic));
+    return err_set(
+        err, E_INVALID,
+        "%s: a '*' is allowed only at the end, after a '.': site.* means all topics that begin "
+        "with 'site.'",
+        quote_text(&quote, topic));
 }
 
 static enum err_code read_topic(struct object_read *r, void *to, struct slice value)

@@ -111,7 +111,7 @@ static enum err_code add_command(struct object_read *r, struct slice value, size
                    jtext_type_of(value) == JTEXT_OBJECT ? " (put it in quotes)" : "");
 }
 
-/* What is wrong with the command's names, as an error or as a note. */
+/* Refuses the command's names, or notes their mistake for a stored definition. */
 static enum err_code template_wrong(struct object_read *r, const struct err *why)
 {
     if (r->stored) {

@@ -10,7 +10,7 @@
 
 #include "core/object/object.h"
 
-/* Of a stored definition a command that cannot be run is noted in `fault`, not refused. */
+/* In a stored definition, a command that cannot be run is noted in `fault`, not refused. */
 field_fn queue_command_read;
 field_fn queue_env_read;
 field_fn queue_exits_read; /* replaces the rules; no status may be named twice */
@@ -25,5 +25,5 @@ field_write_fn queue_topics_write;
 field_fn queue_path_check; /* an absolute path */
 field_fn queue_user_check; /* the name of a user */
 
-/* A resident program is started before there is a job to fill names with. */
+/* Refuses names in the command of a resident program, which starts before there is a job. */
 object_check_fn queue_resident_check;

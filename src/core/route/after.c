@@ -59,21 +59,21 @@ static enum err_code read_step(struct object_read *r, const struct field *f, str
     return E_OK;
 }
 
-/* Those of jobs, those of signals. */
+/* End of the fields for jobs, and of those for signals. */
 enum { OF_JOB = 3, OF_EITHER = 6 };
 
 static const struct field cond_fields[] = {
     FIELD_CUSTOM("job", read_job, .schema = "Text",
-                 .help = "Its id, or the `ref` of one of the same array."),
+                 .help = "Id of the job, or `ref` of a job in the same array."),
     FIELD_CUSTOM("step", read_step, .null = true, .schema = "{'type':['integer','string']}",
-                 .help = "Of the job: the number or the name of a step."),
+                 .help = "For a job: number or name of the step to wait for."),
     FIELD_WORD("on", after_cond, on, .null = true, .words = on_names, .min = AFTER_SUCCESS,
-               .max = AFTER_END, .help = "Of the job (default success)."),
+               .max = AFTER_END, .help = "For a job: how it must end (default success)."),
     FIELD_CUSTOM("signal", read_signal, .schema = "Text", .help = "Its name."),
     FIELD_INT64("count", after_cond, count, .null = true, .min = 1, .max = SIGNAL_COUNT_MAX,
-                .help = "The level that the signal must have (default 1)."),
+                .help = "For a signal: the level it must have (default 1)."),
     FIELD_BOOL("take", after_cond, take, .null = true,
-               .help = "The release lowers the signal by the count."),
+               .help = "For a signal: the release lowers it by `count`."),
     FIELD_ROW("group", FIELD_T_UNBUILT, .help = "waiting for a group is not built yet"),
 };
 

@@ -49,7 +49,7 @@ bool topic_matches(struct slice subscription, struct slice topic)
 struct dest_read {
     struct dest dest;
     bool counted;
-    int named; /* members that say where it leads */
+    int named; /* members that name a destination */
 };
 
 static enum err_code read_name(struct object_read *r, enum dest_kind kind, struct slice value,
@@ -69,16 +69,19 @@ static enum err_code read_kind(struct object_read *r, const struct field *f, str
 
 static const struct field dest_fields[] = {
     [DEST_QUEUE] = FIELD_CUSTOM("queue", read_kind, .schema = "Text",
-                                .help = "A job is made here."),
-    [DEST_TOPIC] = FIELD_CUSTOM("topic", read_kind, .schema = "Text",
-                                .help = "Every queue that subscribes to it gets a job."),
+                                .help = "Creates a job in this queue."),
+    [DEST_TOPIC] = FIELD_CUSTOM(
+        "topic", read_kind, .schema = "Text",
+        .help = "Creates a job in each queue that is subscribed to this topic."),
     [DEST_JOIN] = FIELD_CUSTOM("join", read_kind, .schema = "Text",
-                               .help = "The job arrives there."),
-    [DEST_SIGNAL] = FIELD_CUSTOM("signal", read_kind, .schema = "Text", .help = "It is raised."),
+                               .help = "The job arrives at this join."),
+    [DEST_SIGNAL] = FIELD_CUSTOM("signal", read_kind, .schema = "Text",
+                                 .help = "Raises this signal."),
     FIELD_OBJECT("params", dest_read, dest.params, .schema = "Params",
-                 .help = "Of a queue or a topic: they override those of the job."),
+                 .help = "For a queue or topic: override the params of the job."),
     FIELD_INT64("count", dest_read, dest.count, FIELD_GIVEN(dest_read, counted), .min = 1,
-                .max = SIGNAL_COUNT_MAX, .help = "Of a signal: how far it is raised (default 1)."),
+                .max = SIGNAL_COUNT_MAX,
+                .help = "For a signal: raised by this number (default 1)."),
 };
 
 static enum err_code read_kind(struct object_read *r, const struct field *f, struct slice value)

@@ -2,8 +2,7 @@
  * Destinations: where the end of a job, a step or a join leads.
  *
  * Written as a list: a queue's name, or {queue, params}, {topic, params}, {join}, {signal, count}.
- * Kept as canonical JSON: every item an object, members in this order, only those that say
- * something.
+ * Kept as canonical JSON: every item an object, members in this order, none with its default.
  *
  * Pure.  Slices of a parsed list live in the arena.
  */
@@ -34,8 +33,8 @@ enum dest_kind { DEST_QUEUE, DEST_TOPIC, DEST_JOIN, DEST_SIGNAL };
 struct dest {
     enum dest_kind kind;
     struct slice name;
-    struct slice params; /* QUEUE, TOPIC: a JSON object laid over the job's; or empty */
-    int64_t count;       /* SIGNAL: how far it is raised */
+    struct slice params; /* QUEUE, TOPIC: JSON object, overrides the job's; or empty */
+    int64_t count;       /* SIGNAL: raised by this */
 };
 
 struct dest_list {
@@ -43,7 +42,7 @@ struct dest_list {
     size_t count;
 };
 
-extern const struct object dest_object; /* one destination that is not only a name */
+extern const struct object dest_object; /* one destination, other than a queue's name */
 
 /* Reads a list of destinations, or a single one. `what` is the dotted name of the value for
  * messages ("on_success"). E_INVALID: "on_success[2].join: …". On failure *fault_at (unless NULL)
@@ -73,6 +72,6 @@ void dest_list_json(const struct dest_list *list, struct buf *out);
  * `what`: "topic", "signal", "join". */
 MUST_CHECK enum err_code dest_name_check(const char *what, struct slice name, struct err *err);
 
-/* A subscription is a topic's name, or ends in ".*": then all topics that begin with what is
- * before the '*'. */
+/* A subscription is a topic's name, or ends in ".*": then it matches all topics that begin with
+ * the text before the '*'. */
 bool topic_matches(struct slice subscription, struct slice topic);

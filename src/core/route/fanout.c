@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/route/fanout.h"
 
-enum { SMALL_PARTS = 64 }; /* a publication of no more than that part of a commit is small */
+enum { SMALL_PARTS = 64 }; /* a publication of at most this part of a commit is small */
 
-#define QUICK_US 2000  /* of a round trip: they need not be counted */
-#define LINK_US 500000 /* of all round trips of a commit, on a slower link */
+#define QUICK_US 2000  /* shorter round trips are not counted */
+#define LINK_US 500000 /* maximum for all round trips of a commit, on a slower link */
 #define COMMIT_US \
     100000 /* what a commit that works something off may take: requests wait behind it */
 enum { ROUNDS_MIN = 8 };

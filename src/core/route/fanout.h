@@ -1,5 +1,5 @@
 /*
- * Fan-out: how many jobs one commit makes out of what was decided in it.
+ * Fan-out: how many of the jobs that were decided in a commit it creates itself.
  *
  * A publication to many queues, or the destinations of all jobs that a batch has ended, may exceed
  * what belongs into one commit, in rows or in bytes.  The rest becomes durable rows, which the
@@ -15,13 +15,13 @@
 enum { FANOUT_ROWS = 1000 };
 #define FANOUT_BYTES ((size_t)32 << 20)
 
-/* What one commit may make, or the rest of it; the last job may exceed the bytes.  Round trips go
+/* What one commit may create, or the rest of it; the last job may exceed the bytes.  Round trips go
  * to a remote database: over a slow link, a commit with many of them holds its locks for long. */
 struct fanout {
     size_t rows, bytes, rounds;
 };
 
-/* What a commit may make; 0: FANOUT_ROWS, FANOUT_BYTES, any number of round trips. */
+/* What a commit may create; 0: FANOUT_ROWS, FANOUT_BYTES, any number of round trips. */
 struct fanout fanout_max(size_t rows, size_t bytes, size_t rounds);
 
 /* The same over a link whose round trips take round_us: fewer of them on a slow link, unless their
@@ -30,7 +30,7 @@ struct fanout fanout_over_link(const struct fanout *max, int64_t round_us);
 
 bool fanout_is_full(const struct fanout *left);
 
-/* Subtracts jobs that have been made, and their bytes; stops at 0. */
+/* Subtracts jobs that were created, and their bytes; stops at 0. */
 void fanout_use(struct fanout *left, size_t rows, size_t bytes);
 void fanout_use_rounds(struct fanout *left, size_t rounds);
 
@@ -42,8 +42,8 @@ size_t fanout_room(const struct fanout *left, size_t each);
 size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n, size_t each);
 
 /* Share of a commit for the rest of earlier commits.  Nobody waits for that rest, but requests wait
- * behind it: the commit does `part` of its maximum, and at least half of that, however large the
- * batch is. */
+ * behind it: the commit does `part` of its maximum, and at least half of that whatever the size of
+ * the batch. */
 enum { FANOUT_PARTS = 64 }; /* all of it */
 struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *max, unsigned part);
 

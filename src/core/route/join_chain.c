@@ -27,7 +27,7 @@ static void refuse(struct walk *w, const struct join_node *node, const char *fmt
     err_set(w->err, E_INVALID, "join %s %s", quote.text, fmt);
 }
 
-/* How many joins follow one another from here on; 0 when that is wrong. */
+/* Length of the longest chain of joins from here; 0 after a refusal. */
 static int measure(struct walk *w, struct join_node *node, int above)
 {
     int deepest = 0;
@@ -37,7 +37,7 @@ static int measure(struct walk *w, struct join_node *node, int above)
     if (node->is_under_way)
         refuse(w, node, "leads back to itself by joins alone");
     else if (above >= JOINS_DEEP_MAX)
-        refuse(w, node, "is the last of too many that follow one another");
+        refuse(w, node, "is the last of a chain of too many joins");
     if (w->err->code != E_OK)
         return 0;
     node->is_under_way = true;
@@ -59,7 +59,7 @@ enum err_code join_chain_check(struct join_node *nodes, size_t n, size_t *ret_ba
 
     for (size_t i = 0; i < n && err->code == E_OK; i++)
         if (measure(&w, &nodes[i], 0) > JOINS_DEEP_MAX && err->code == E_OK)
-            refuse(&w, &nodes[i], "is the first of too many that follow one another");
+            refuse(&w, &nodes[i], "is the first of a chain of too many joins");
     if (err->code != E_OK)
         *ret_bad = w.bad;
     return err->code;

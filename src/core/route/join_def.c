@@ -25,9 +25,9 @@ static const struct field join_fields[] = {
     FIELD_TEXT("key", join_def, key_text, .max = KEY_TEMPLATE_MAX, .check = check_key,
                .help = "Jobs with the same key meet; names in braces are filled from the params."),
     FIELD_INT64("count", join_def, count, .required = true, .min = 1, .max = JOIN_COUNT_MAX,
-                .help = "after how many arrivals it fires"),
+                .help = "number of arrivals that make it fire"),
     FIELD_CUSTOM("then", read_then, .required = true, .schema = "Destinations",
-                 .help = "where it leads when it fires"),
+                 .help = "where to continue when it fires"),
 };
 
 static enum err_code check_join(struct object_read *r, struct slice value)

@@ -18,12 +18,12 @@
 
 enum {
     JOIN_COUNT_MAX = 1000000,
-    JOIN_KEY_MAX = 1000,   /* bytes of a key that is filled in */
+    JOIN_KEY_MAX = 1000,   /* bytes of a key with its names filled in */
     JOIN_JOBS_KEPT = 1000, /* jobs of one firing whose ids are kept and shown */
 };
 
 struct join_def {
-    struct template_text key; /* absent: one key for all, "" */
+    struct template_text key; /* absent: all share the key "" */
     struct slice key_text;
     int64_t count;
     struct dest_list then;

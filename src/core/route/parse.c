@@ -25,7 +25,7 @@ static enum err_code check_queue(struct object_read *r, const struct field *f, s
     return queue_name_check(((struct route_step *)r->to)->queue, r->err);
 }
 
-/* A value as in a queue's definition, by the name of the row. */
+/* Reads a value as in a queue's definition; the row has the name of its key. */
 static enum err_code read_queue_value(struct object_read *r, const struct field *f,
                                       struct slice value)
 {
@@ -50,27 +50,29 @@ static const struct field step_fields[] = {
                .max = QUEUE_NAME_MAX, .check = check_queue, .help = "Default: the step's name."),
     FIELD_CUSTOM("command", read_queue_value, FIELD_OFFSET(struct slice, route_step, command),
                  .null = true, .other = "command line", .schema = "Command",
-                 .help = "Instead of the queue's; for the administrator alone."),
+                 .help = "Replaces the queue's command; administrators only."),
     FIELD_OBJECT("params", route_step, params, .null = true, .schema = "Params",
-                 .help = "Override those of the job in this step."),
+                 .help = "Override the params of the job in this step."),
     FIELD_CUSTOM("timeout", read_queue_value, FIELD_OFFSET(struct slice, route_step, timeout),
-                 .null = true, .schema = "Length", .help = "Of an attempt."),
+                 .null = true, .schema = "Length", .help = "Time limit of an attempt."),
     FIELD_CUSTOM("retry", read_queue_value, FIELD_OFFSET(struct slice, route_step, retry),
-                 .null = true, .schema = "Retry", .help = "When a failed attempt is tried again."),
+                 .null = true, .schema = "Retry", .help = "When to retry a failed attempt."),
     FIELD_WORD("on_error", route_step, on_error, .null = true, .words = on_error, .min = STEP_STOP,
                .max = STEP_CONTINUE,
-               .help = "What becomes of the route when the step fails (default stop)."),
+               .help = "What happens to the route when the step fails (default stop)."),
     FIELD_BOOL("final", route_step, final, .null = true,
                .help = "Runs also when the route has failed."),
     FIELD_CUSTOM("on_success", read_dests, FIELD_OFFSET(struct slice, route_step, on_success),
-                 .null = true, .schema = "Destinations", .help = "Where its success leads."),
+                 .null = true, .schema = "Destinations",
+                 .help = "Where to continue when the step is done."),
     FIELD_CUSTOM("on_failure", read_dests, FIELD_OFFSET(struct slice, route_step, on_failure),
-                 .null = true, .schema = "Destinations", .help = "Where its failure leads."),
+                 .null = true, .schema = "Destinations",
+                 .help = "Where to continue when the step has failed."),
     FIELD_ROW("all", FIELD_T_UNBUILT, .null = true,
               .help = "steps that run side by side are not built yet"),
 };
 
-/* The name is the default of the queue, and the queue that of the name. */
+/* The name defaults to the queue, and the queue to the name. */
 static enum err_code check_step(struct object_read *r, struct slice value)
 {
     struct route_step *step = r->to;

@@ -7,10 +7,10 @@ enum { RECORD_MAX = 10000, RECORD_TEXT_MAX = 16 << 10, SIGNAL_MAX = 64, EXIT_MAX
 
 static const struct field entry_fields[] = {
     FIELD_INT("number", route_status, number, .null = true, .min = 1, .max = STEP_NUMBER_MAX,
-              .help = "Of the step."),
+              .help = "Number of the step."),
     FIELD_INT("status", route_status, status, FIELD_GIVEN(route_status, has_status), .null = true,
               .min = -SIGNAL_MAX, .max = EXIT_MAX,
-              .help = "Exit status, or minus the signal; a step without one is still to be run."),
+              .help = "Exit status, or minus the signal number; a step without a status is run."),
     FIELD_TIME("started_at", route_status, started_at, .null = true, .other = "start time"),
     FIELD_TIME("ended_at", route_status, ended_at, .null = true, .other = "end time"),
     FIELD_TEXT("text", route_status, text, .null = true, .max = RECORD_TEXT_MAX),
@@ -31,10 +31,10 @@ static enum err_code check_entry(struct object_read *r, struct slice value)
 
     (void)value;
     if (e->started_at != 0 && e->ended_at != 0 && e->started_at > e->ended_at)
-        return err_set(r->err, E_INVALID, "it has ended before it was started");
+        return err_set(r->err, E_INVALID, "it ended before it started");
     r->key = "number";
     if (e->number == 0)
-        return err_set(r->err, E_INVALID, "is missing: of which step the entry is");
+        return err_set(r->err, E_INVALID, "is missing: the step of the entry");
     if (route_find(r->with, e->number) == NULL)
         return err_set(r->err, E_INVALID, "there is no step %d", e->number);
     return E_OK;
@@ -55,7 +55,7 @@ enum err_code route_progress_parse(struct slice json, const struct routing *rout
         .arena = arena, .err = err, .key = "progress", .copies = true, .with = routing};
 
     if (routing->n_steps == 0 && jtext_count_items(json) > 0)
-        return err_set(err, E_INVALID, "progress: is the record of steps, and the job has none");
+        return err_set(err, E_INVALID, "progress: is a record of steps, but the job has none");
     if (object_read_list(&r, &how, json, ret_entries, ret_n) != E_OK)
         return object_blame(&r);
     return E_OK;

@@ -108,7 +108,7 @@ enum err_code route_select(const struct routing *routing, struct slice step,
     return E_OK;
 }
 
-/* ---- a record that was handed in ---- */
+/* ---- a record that was submitted ---- */
 
 void route_skip(struct routing *routing, const struct route_status *entries, size_t n,
                 struct arena *arena)
@@ -134,7 +134,7 @@ size_t route_end_of_work(const struct routing *routing)
     return at;
 }
 
-/* Numbers are given once: what is in the record, or waited for, keeps its own. */
+/* The highest number in use.  None is used twice: records and conditions keep theirs. */
 static int last_number(const struct routing *routing)
 {
     int last = 0;
@@ -197,7 +197,7 @@ enum err_code route_add(struct routing *routing, int at, struct slice steps, str
 
 /* ---- options ---- */
 
-/* A step's retry over the job's, key by key. */
+/* Adds the step's retry over the job's, key by key. */
 static void add_retry(struct slice over, struct slice under, struct buf *out)
 {
     buf_add_char(out, '{');

@@ -4,7 +4,7 @@
 #include "base/id.h"
 #include "base/jtext/jtext.h"
 
-/* Steps and conditions are bounded where they come in: this is only what cannot be. */
+/* Never reached: steps and conditions are bounded when they are read. */
 #define ROUTING_BYTES_MAX ((size_t)256 << 20)
 
 /* ---- reading ---- */
@@ -201,7 +201,7 @@ struct slice routing_format(const struct routing *routing, struct arena *arena)
     return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));
 }
 
-/* Of a step with a number, a name and a queue; of where the job came from; of another member. */
+/* Bytes of JSON around a step's number, name and queue; around the origin; around a member. */
 enum { STEP_FRAME = 40, ORIGIN_FRAME = 40, MEMBER_FRAME = 14 };
 
 static size_t given_size(struct slice value)

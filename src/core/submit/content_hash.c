@@ -21,8 +21,8 @@ uint64_t content_hash(struct slice bytes)
 uint64_t content_without_redo(struct slice object)
 {
     const char *end = object.data + object.size;
-    const char *cut = NULL; /* what is left out: from here */
-    const char *on = NULL;  /* to here */
+    const char *cut = NULL; /* start of what is left out */
+    const char *on = NULL;  /* its end */
     const char *before = NULL;
     struct slice key;
     struct slice value;
@@ -34,7 +34,7 @@ uint64_t content_without_redo(struct slice object)
             continue;
         }
         if (cut != NULL && before == NULL)
-            on = key.data; /* it came first: the comma behind it goes with it */
+            on = key.data; /* it is the first member: leaves out the comma after it */
         before = value.data + value.size;
     }
     if (cut == NULL)

@@ -1,7 +1,7 @@
 /*
- * The content of a request, told by 64 bits: the same key with another content is a conflict.
+ * A hash of a request: the same key with another content is a conflict.
  *
- * Kept in stores, so never to be changed.  Pure.
+ * Kept in stores: never change it.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -12,6 +12,6 @@
 
 uint64_t content_hash(struct slice bytes);
 
-/* Of an object as it would be without its member `redo`: that says what to do with a job that is
- * known, not which job it is. */
+/* The hash of an object without its member `redo`, which says what to do with a known job, not
+ * which job it is. */
 uint64_t content_without_redo(struct slice object);

@@ -1,6 +1,6 @@
 /*
- * A job as it is handed in, after it was read: slices point into the text it came as, or into the
- * arena of its reader.
+ * A submitted job, after it was read: slices point into the text of the request, or into the arena
+ * of its reader.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -26,7 +26,7 @@ struct submit_item {
     uint64_t content;     /* hash over the job as it was sent: the same key with another is a
                              conflict */
     int priority;
-    int64_t delay_us;     /* from the commit on; 0 */
+    int64_t delay_us;     /* from the commit on */
     int64_t due_at;       /* 0: none; not together with delay_us */
     struct err parse_err; /* SUBMIT_LINES: the line was not a job */
 
@@ -34,11 +34,11 @@ struct submit_item {
     const struct routing *routing;       /* without `after`; NULL: none */
     int step;                            /* number of the step; 0: no route */
     struct slice step_params;            /* of that step: JSON object or empty */
-    const struct route_status *progress; /* the record it is handed in with */
+    const struct route_status *progress; /* the record submitted with it */
     size_t n_progress;
     const struct after_cond *after;
     size_t n_after;
     struct slice ref;   /* what others of the same array call it; or empty */
-    struct slice topic; /* emits: published to it instead of being put into a queue; or empty */
-    bool redo;          /* a known key whose job has ended: it is run again from its first step */
+    struct slice topic; /* emits: publishes to it instead of a queue; or empty */
+    bool redo;          /* if the job of its key has ended, runs it again from its first step */
 };

@@ -13,7 +13,7 @@
 
 struct job_values {
     struct submit_item item;
-    struct slice timeout, retry, command; /* JSON, as it came: they go into `options` */
+    struct slice timeout, retry, command; /* JSON as written; become `options` */
     struct slice workdir, env;            /* of the command */
     struct routing_values routing;
     bool has_delay, has_due, has_redo;
@@ -72,7 +72,7 @@ enum err_code body_read(struct object_read *r, const struct field *f, struct sli
     return E_OK;
 }
 
-/* Checked here, kept as it came: what a queue says is not known yet. */
+/* Checked here, kept as written: the queue's values are not known yet. */
 static enum err_code read_timeout(struct object_read *r, const struct field *f, struct slice value)
 {
     (void)f;
@@ -103,7 +103,7 @@ static enum err_code read_of_command(struct object_read *r, const struct field *
     return queue_def_value(r, f->name, value, (struct slice *)(void *)((char *)r->to + f->offset));
 }
 
-/* One that could be an id would be taken for one. */
+/* A ref that could be an id would be read as one. */
 static enum err_code check_ref(struct object_read *r, const struct field *f, struct slice value)
 {
     int64_t id;
@@ -119,8 +119,7 @@ static enum err_code check_topic(struct object_read *r, const struct field *f, s
     (void)f;
     (void)value;
     if (!((const struct submit_source *)r->with)->emitted)
-        return err_set(r->err, E_INVALID,
-                       "is for jobs that are emitted; POST /v1/topics/NAME publishes");
+        return err_set(r->err, E_INVALID, "is for emitted jobs; POST /v1/topics/NAME publishes");
     return dest_name_check("topic", ((struct job_values *)r->to)->item.topic, r->err);
 }
 
@@ -141,7 +140,7 @@ static const struct field job_fields[] = {
     FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, job_values, item.labels),
                  .null = true, .schema = "Labels"),
     FIELD_CUSTOM("body", body_read, FIELD_OFFSET(struct slice, job_values, item.body), .null = true,
-                 .schema = "Text", .help = "For the program, as a file."),
+                 .schema = "Text", .help = "Data for the program, which it gets as a file."),
     FIELD_CUSTOM("body_base64", body_read, FIELD_OFFSET(struct slice, job_values, item.body),
                  .null = true, .schema = "Text", .help = "The body, when it is not text."),
     FIELD_CUSTOM("timeout", read_timeout, .null = true, .schema = "Length",
@@ -149,7 +148,7 @@ static const struct field job_fields[] = {
     FIELD_CUSTOM("retry", read_retry, .null = true, .schema = "Retry",
                  .help = "Overrides the queue's, key by key."),
     FIELD_CUSTOM("command", read_command, .null = true, .schema = "Command",
-                 .help = "Instead of the queue's; for the administrator alone."),
+                 .help = "Replaces the queue's command; administrators only."),
     FIELD_CUSTOM("workdir", read_of_command, FIELD_OFFSET(struct slice, job_values, workdir),
                  .null = true, .schema = "Text",
                  .help = "Working directory of the job's own command."),
@@ -158,7 +157,7 @@ static const struct field job_fields[] = {
     FIELD_JSON("steps", job_values, routing.steps, .null = true,
                .schema = "{'type':'array','items':{'$ref':'#/components/schemas/Step'}}"),
     FIELD_JSON("after", job_values, routing.after, .null = true, .schema = "After",
-               .help = "What it waits for."),
+               .help = "Conditions that must be met before it starts."),
     FIELD_JSON("on_success", job_values, routing.on_success, .null = true,
                .schema = "Destinations"),
     FIELD_JSON("on_failure", job_values, routing.on_failure, .null = true,
@@ -172,7 +171,7 @@ static const struct field job_fields[] = {
     FIELD_BOOL("redo", job_values, item.redo, FIELD_GIVEN(job_values, has_redo), .null = true,
                .help = "Runs the job of a known key again if it has ended."),
     FIELD_TEXT("topic", job_values, item.topic, .null = true, .min = 1, .max = TOPIC_NAME_MAX,
-               .check = check_topic, .help = "Of emitted jobs: published to it."),
+               .check = check_topic, .help = "For emitted jobs: the topic to publish to."),
     FIELD_ROW("group", FIELD_T_UNBUILT, .help = "groups are not built yet"),
 };
 
@@ -208,7 +207,7 @@ static bool has_options(const struct job_values *job)
     return job->timeout.size + job->retry.size + job->command.size > 0;
 }
 
-/* What is published has no more than its subscribers' jobs can be given. */
+/* A publication has only what the jobs of its subscribers can get. */
 static enum err_code check_published(const struct job_values *job, struct err *err)
 {
     const struct submit_item *item = &job->item;
@@ -219,7 +218,7 @@ static enum err_code check_published(const struct job_values *job, struct err *e
         job->has_due || job->has_redo || routing_values_any(&job->routing) || has_options(job) ||
         job->workdir.size + job->env.size > 0)
         return err_set(err, E_INVALID,
-                       "topic: what is published has params, labels and a priority, nothing else");
+                       "topic: a publication has only params, labels and a priority");
     return E_OK;
 }
 
@@ -245,8 +244,8 @@ static enum err_code check_whole(struct object_read *r, struct slice value)
                                                                         : " or 'steps'");
     if (job->command.size == 0 && job->workdir.size + job->env.size > 0)
         return err_set(r->err, E_INVALID,
-                       "%s: goes with a command of the job's own; a queue has its own %s", beside,
-                       beside);
+                       "%s: needs a 'command' in the job; the queue's command uses the queue's %s",
+                       beside, beside);
     if (job->has_delay && job->has_due)
         return err_set(r->err, E_INVALID, "delay and due_at exclude each other");
     return E_OK;

@@ -1,8 +1,8 @@
 /*
- * One job as it is handed in: its fields, checked one by one and against each other.
+ * Reads one submitted job: its fields, checked one by one and against each other.
  *
  * The text is walked in place: params, labels and the rest stay slices of it.  Read by the server
- * when a job arrives, and by a worker when a program emits one, so that the program is told its
+ * when a job arrives, and by a worker when a program emits one, so that the program learns its
  * mistake.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
@@ -26,16 +26,16 @@ enum {
 struct routing_sum;
 struct siphash_key;
 
-/* What holds for all jobs of a request. */
+/* What all jobs of a request share. */
 struct submit_source {
-    const char *no_commands;          /* why jobs may not bring commands; NULL: they may */
+    const char *no_commands;          /* why jobs may not have commands; NULL: they may */
     struct slice key;                 /* Idempotency-Key; data NULL: none */
-    bool emitted;                     /* by a running job: they may be published instead */
-    const struct siphash_key *leases; /* what proves them; not where none are told */
-    struct routing_sum *sum; /* of the request so far; NULL: it needs no bound beyond its size */
+    bool emitted;                     /* by a running job: may be published, too */
+    const struct siphash_key *leases; /* proves leases; unset where requests have none */
+    struct routing_sum *sum;          /* of the request so far; NULL: only its size is bounded */
 };
 
-/* Into an item that is all zeros; on failure it stays so.  E_INVALID, E_TOO_LARGE, E_FORBIDDEN. */
+/* `item` is all zeros, and stays so on failure.  E_INVALID, E_TOO_LARGE, E_FORBIDDEN. */
 MUST_CHECK enum err_code parse_job(struct slice object, const struct submit_source *source,
                                    struct arena *arena, struct submit_item *item, struct err *err);
 
@@ -45,7 +45,7 @@ object_item_fn job_read;
 /* `body`, or `body_base64` by the name of the row: bytes, of which one may be given. */
 field_fn body_read;
 
-/* An object of at most LABELS_MAX strings, kept as it came. */
+/* An object of at most LABELS_MAX strings, kept as written. */
 field_fn labels_read;
 
 extern const struct object job_object;

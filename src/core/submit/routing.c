@@ -49,7 +49,7 @@ static enum err_code read_progress(struct slice json, struct arena *arena, struc
     if (route_progress_parse(json, routing, arena, &entries, &item->n_progress, err) != E_OK)
         return err->code;
     item->progress = entries;
-    route_skip(routing, entries, item->n_progress, arena); /* run elsewhere: passed over */
+    route_skip(routing, entries, item->n_progress, arena); /* run elsewhere: not run again */
     return E_OK;
 }
 

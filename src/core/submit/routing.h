@@ -1,8 +1,8 @@
 /*
- * The part of a job that few have: its route, where its end leads, what it waits for.
+ * The rarely used part of a submitted job: its route, where its end leads, what it waits for.
  *
- * For job.c, which gathers the values; here they are checked and turned into the routing
- * (core/route/routing.h) and into where the job begins. Pure; what is made is in the arena.
+ * For job.c, which collects the values.  This file checks them and makes the routing
+ * (core/route/routing.h) and the first step of them, in the arena.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -15,7 +15,7 @@
 #include "core/route/routing.h"
 #include "core/submit/job.h"
 
-/* As they came; empty: not given. */
+/* As written; empty: not given. */
 struct routing_values {
     struct slice steps, progress, after, on_success, on_failure;
     int64_t parent; /* 0: none */
@@ -39,7 +39,7 @@ struct routing_sum {
 
 /* Fills routing, progress and after of the item. With a route, item->options are the job's own and
  * become those of the step it begins with, and so do queue, step and step_params. E_INVALID;
- * E_FORBIDDEN for a step's command; E_TOO_LARGE for a request with too much of all this. */
+ * E_FORBIDDEN for a step's command; E_TOO_LARGE when the request exceeds a bound. */
 MUST_CHECK enum err_code parse_routing(const struct routing_values *values,
                                        const struct submit_source *source, struct arena *arena,
                                        struct submit_item *item, struct err *err);

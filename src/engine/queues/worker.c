@@ -22,8 +22,7 @@
 #include "store/queues.h"
 
 #define SEEN_EVERY_US (10 * US_PER_S)
-#define SAY_US \
-    US_PER_S /* shared stores: a beat reports a worker seen this much later than its row says */
+#define SAY_US US_PER_S /* shared stores: a beat does not report smaller differences */
 #define FORGET_US (30 * US_PER_DAY)
 
 enum { WORKERS_MAX = 10000 };

@@ -98,7 +98,7 @@ static void the_same_queue_in_two_places_names_both(void **state)
     assert_json(&d, "{\"queues\":{\"x\":{},\"y\":{}}}");
     assert_refused("queues: {x: }\n---\nqueues: {x: }\n",
                    "q.yaml:3: queue 'x' is defined twice, first in q.yaml:1");
-    assert_refused("queues:\n  x:\n  x:\n", "q.yaml:3: 'x' is here twice, before in line 2");
+    assert_refused("queues:\n  x:\n  x:\n", "q.yaml:3: 'x' appears twice, first in line 2");
 }
 
 static void a_queue_with_a_command_knows_the_directory_of_its_file(void **state)
@@ -365,7 +365,7 @@ static void wrong_addresses_and_names_are_refused(void **state)
     }
     assert_refused("server: {store: 'mysql://me:secret@h/d'}\n",
                    "q.yaml:1: server.store: 'mysql://me:***@h/d' is not a store like "
-                   "postgresql://user@host/database; without one it is in the data directory");
+                   "postgresql://user@host/database; leave it out to use the data directory");
     assert_refused("server: {subscriptions: many}\n",
                    "q.yaml:1: server.subscriptions: must be a whole number");
     assert_refused("server: {subscriptions: -1}\n",

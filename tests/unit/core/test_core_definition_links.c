@@ -85,7 +85,7 @@ static void mistakes_in_joins_are_told_with_their_line(void **state)
         {"joins:\n  a:\n    cuont: 3\n",
          "q.yaml:3: join 'a': unknown key 'cuont', did you mean 'count'?"},
         {"joins:\n  a:\n    then: b\n",
-         "q.yaml:2: join 'a': count: is missing: after how many arrivals it fires"},
+         "q.yaml:2: join 'a': count: is missing: number of arrivals that make it fire"},
         {"joins:\n  a:\n    count: 1\n    then:\n      - b\n      - {quue: c}\n",
          "q.yaml:6: join 'a': then[1]: unknown key 'quue', did you mean 'queue'?"},
         {"joins:\n  a:\n    count: 0\n    then: b\n",
@@ -131,7 +131,7 @@ static void mistakes_in_triggers_are_told_with_their_line(void **state)
     } cases[] = {
         {"triggers: a\n", "q.yaml:1: triggers: must be a map of names and {from: [network…]}"},
         {"triggers:\n  a:\n",
-         "q.yaml:2: trigger 'a': must say from where it is open, like {from: [10.0.0.0/8]}"},
+         "q.yaml:2: trigger 'a': must say which networks may use it, like {from: [10.0.0.0/8]}"},
         {"triggers:\n  a: {form: x}\n", "q.yaml:2: unknown key 'form', did you mean 'from'?"},
         {"triggers:\n  a: {from: []}\n",
          "q.yaml:2: trigger 'a': from: must have 1 to 1000 networks, not 0"},

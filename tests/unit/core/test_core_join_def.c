@@ -76,8 +76,9 @@ static void mistakes_are_told_with_their_place(void **state)
     (void)state;
     assert_refused("[]", "a join must be an object like {count: 10, then: [summary]}, not an array",
                    "[");
-    assert_refused("{\"then\":\"a\"}", "count: is missing: after how many arrivals it fires", "{");
-    assert_refused("{\"count\":3}", "then: is missing: where it leads when it fires", "{");
+    assert_refused("{\"then\":\"a\"}", "count: is missing: number of arrivals that make it fire",
+                   "{");
+    assert_refused("{\"count\":3}", "then: is missing: where to continue when it fires", "{");
     assert_refused("{\"count\":3,\"then\":[]}", "then: must not be empty", "[]");
     assert_refused("{\"count\":1000001,\"then\":\"a\"}",
                    "count: must be a whole number from 1 to 1000000, not 1000001", "1000001");

@@ -196,7 +196,7 @@ static void mistakes_say_what_must_be_and_what_is(void **state)
     assert_refused("{\"colour\":5}", "colour: must be red or green, not 5", "5");
     assert_refused("{\"map\":[]}", "map: must be an object, not an array", "[");
     assert_refused("{\"later\":1}", "later: is not built yet", "1");
-    assert_refused("{\"own\":true}", "own: is written by the server alone: the server makes it",
+    assert_refused("{\"own\":true}", "own: is written by the server only: the server makes it",
                    "true");
 }
 

@@ -685,12 +685,14 @@ static void queues_subscribe_to_topics(void **state)
     assert_slice_is(d.subscribe[1], "site.*");
     assert_int_equal(parse("{\"subscribe\":\"crawl\"}").n_subscribe, 1);
     assert_int_equal(parse("{}").n_subscribe, 0);
-    assert_refused("{\"subscribe\":[\"a\",\"x.*.y\"]}",
-                   "subscribe[1]: 'x.*.y': a '*' is only for the end, after a '.': site.* is all "
-                   "topics that begin with 'site.'");
-    assert_refused("{\"subscribe\":\"x*\"}",
-                   "subscribe: 'x*': a '*' is only for the end, after a '.': site.* is all topics "
-                   "that begin with 'site.'");
+    assert_refused(
+        "{\"subscribe\":[\"a\",\"x.*.y\"]}",
+        "subscribe[1]: 'x.*.y': a '*' is allowed only at the end, after a '.': site.* means "
+        "all topics that begin with 'site.'");
+    assert_refused(
+        "{\"subscribe\":\"x*\"}",
+        "subscribe: 'x*': a '*' is allowed only at the end, after a '.': site.* means all "
+        "topics that begin with 'site.'");
     assert_canonical("{\"subscribe\":\"a b\"}", "{\"subscribe\":[\"a b\"]}");
     assert_refused("{\"subscribe\":3}",
                    "subscribe: must be the name of a topic or a list of them, not 3");
@@ -709,7 +711,7 @@ static void only_the_engine_makes_queues_of_workers(void **state)
     struct err err = ERR_INIT;
 
     assert_refused(json,
-                   "subscriber: is written by the server alone: 'waybill worker --subscribe' makes "
+                   "subscriber: is written by the server only: 'waybill worker --subscribe' makes "
                    "such a queue");
     assert_int_equal(queue_def_parse_stored(checked(json), &arena, &d, &err), E_OK);
     assert_slice_is(d.subscriber_topic, "t");

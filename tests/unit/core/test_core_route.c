@@ -339,7 +339,7 @@ static void mistakes_in_a_record_are_told_with_their_place(void **state)
     } cases[] = {
         {"{}", "progress: must be a list of entries, not an object"},
         {"[1]", "progress[0]: must be an object, not 1"},
-        {"[{\"status\":0}]", "progress[0].number: is missing: of which step the entry is"},
+        {"[{\"status\":0}]", "progress[0].number: is missing: the step of the entry"},
         {"[{\"number\":1,\"status\":0},{\"number\":1},{\"number\":2,\"status\":0}]",
          "progress[2].number: there is no step 2"},
         {"[{\"number\":\"1\"}]",
@@ -352,7 +352,7 @@ static void mistakes_in_a_record_are_told_with_their_place(void **state)
          "progress[0].end time: must be a time such as \"2030-01-31T12:00:00Z\", not 7"},
         {"[{\"number\":1,\"started_at\":\"1970-01-01T00:00:02Z\",\"ended_at\":"
          "\"1970-01-01T00:00:01Z\"}]",
-         "progress[0]: it has ended before it was started"},
+         "progress[0]: it ended before it started"},
         {"[{\"number\":1,\"ended_at\":null,\"end time\":\"1970-01-01T00:00:01Z\"}]",
          "progress[0]: 'ended_at' and 'end time' mean the same: give one of them"},
         {"[{\"number\":1,\"set\":[]}]", "progress[0].set: must be an object, not an array"},
@@ -364,7 +364,7 @@ static void mistakes_in_a_record_are_told_with_their_place(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_no_record(steps, cases[i].json, cases[i].message);
     assert_no_record(NULL, "[{\"number\":1,\"status\":0}]",
-                     "progress: is the record of steps, and the job has none");
+                     "progress: is a record of steps, but the job has none");
 }
 
 static void an_instant_that_is_none_is_refused(void **state)

@@ -133,9 +133,9 @@ static void a_name_without_a_value_has_null(void **state)
 static void the_same_name_twice_is_refused_with_both_lines(void **state)
 {
     (void)state;
-    assert_refused("a: 1\nb: 2\na: 3\n", "f.yaml:3: 'a' is here twice, before in line 1");
-    assert_refused("x:\n  '75': 1\n  75: 2\n", "f.yaml:3: '75' is here twice, before in line 2");
-    assert_refused("{\"\\x61\": 1, a: 2}", "f.yaml:1: 'a' is here twice, before in line 1");
+    assert_refused("a: 1\nb: 2\na: 3\n", "f.yaml:3: 'a' appears twice, first in line 1");
+    assert_refused("x:\n  '75': 1\n  75: 2\n", "f.yaml:3: '75' appears twice, first in line 2");
+    assert_refused("{\"\\x61\": 1, a: 2}", "f.yaml:1: 'a' appears twice, first in line 1");
     assert_json("a: {x: 1}\nb: {x: 2}\nab: 3\n", "{\"a\":{\"x\":1},\"b\":{\"x\":2},\"ab\":3}");
 }
 
