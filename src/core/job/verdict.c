@@ -144,7 +144,7 @@ static void judge_ended(struct verdict *v, const struct verdict_facts *f)
     switch (f->why) {
     case VERDICT_TIMEOUT:
         fail(v, JOB_CAUSE_TIMEOUT);
-        say(v, "took longer than %s (timeout)", duration_format(f->timeout_us, length));
+        say(v, "took longer than %s", duration_format(f->timeout_us, length));
         break;
     case VERDICT_CANCEL:
         v->outcome = JOB_OUT_CANCELLED;

@@ -57,16 +57,6 @@ const char *bulk_action_name(int kind)
     return actions[kind].name;
 }
 
-bool bulk_action_parse(struct slice name, enum job_action_kind *ret_kind)
-{
-    for (unsigned k = 0; k < ACTION_COUNT; k++)
-        if (actions[k].name != NULL && slice_is(name, actions[k].name)) {
-            *ret_kind = (enum job_action_kind)k;
-            return true;
-        }
-    return false;
-}
-
 static bool wants(const struct bulk_work *w, enum bulk_phase phase)
 {
     return phase == BULK_LIVE ? actions[w->row.kind].live && filter_wants_live(&w->filter)

@@ -56,6 +56,3 @@ const char *bulk_action_name(int kind);
 
 /* Whether the action can change a job in that state. */
 bool bulk_action_means(enum job_action_kind kind, enum job_state state);
-
-/* False when the name is not a bulk action. */
-bool bulk_action_parse(struct slice name, enum job_action_kind *ret_kind);

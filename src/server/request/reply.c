@@ -20,11 +20,6 @@ static void add_all(struct buf *out, const struct err *errs, size_t n)
     buf_add_char(out, ']');
 }
 
-void reply_error(struct buf *out, const struct err *err)
-{
-    reply_errors(out, err, NULL, 0);
-}
-
 void reply_errors(struct buf *out, const struct err *err, const struct err *all, size_t n)
 {
     buf_add_str(out, "{\"error\":{\"code\":\"");

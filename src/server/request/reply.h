@@ -17,10 +17,8 @@
 #define TYPE_EVENTS "text/event-stream"
 #define TYPE_METRICS "text/plain; version=0.0.4; charset=utf-8"
 
-/* {"error":{"code","message","detail"?}} */
-void reply_error(struct buf *out, const struct err *err);
-
-/* The same with the messages of all that is wrong as `detail.errors`, unless there are none. */
+/* {"error":{"code","message","detail"?}}; `all` that is wrong, if there is any, is
+ * `detail.errors`. */
 void reply_errors(struct buf *out, const struct err *err, const struct err *all, size_t n);
 
 /* The reply will come from `read`, `size` bytes in all or STREAM_ENDLESS.  The request is

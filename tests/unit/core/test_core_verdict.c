@@ -114,7 +114,7 @@ static void signals_memory_and_time_are_told_apart(void **state)
     f.why = VERDICT_TIMEOUT;
     f.timeout_us = 300 * US_PER_S;
     assert_verdict(f, "\"state\":\"failed\",\"exit\":-9,\"cause\":\"timeout\","
-                      "\"text\":\"took longer than 5m (timeout)\"");
+                      "\"text\":\"took longer than 5m\"");
     f = (struct verdict_facts){.exited = true, .exit = -SIGXCPU};
     assert_string_equal(judged(f).text, "used more processor time than it may (limits.cpu)");
 }
