@@ -213,6 +213,19 @@ static enum err_code parse_rest(struct args *a, struct line *l, struct err *err)
     return E_OK;
 }
 
+/* In `each --colsep -- echo`, `--` was taken as the value, and the program is a word too many. */
+static enum err_code too_many(const struct args *a, const char *word, struct err *err)
+{
+    for (size_t i = 0; i < a->options.count && a->command->takes_program; i++) {
+        const struct given_option *o = &a->options.items[i];
+
+        if (o->value != NULL && strcmp(o->value, "--") == 0)
+            return err_set(err, E_INVALID, "--%s needs a value: %s", o->spec->name,
+                           o->spec->value.name);
+    }
+    return err_set(err, E_INVALID, "'%s' is one word too many", word);
+}
+
 static enum err_code check_words(const struct args *a, struct err *err)
 {
     const struct argument_spec *spec = a->command->arguments;
@@ -231,7 +244,7 @@ static enum err_code check_words(const struct args *a, struct err *err)
         } while (spec->repeats && i < a->words.count);
     }
     if (i < a->words.count)
-        return err_set(err, E_INVALID, "'%s' is one word too many", a->words.items[i]);
+        return too_many(a, a->words.items[i], err);
     return E_OK;
 }
 

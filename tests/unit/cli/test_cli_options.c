@@ -160,6 +160,8 @@ static const struct {
     {"add|q|-Z", "there is no option -Z"},
     {"add|q|--delay", "--delay needs a value: D"},
     {"add|q|-d", "-d needs a value"},
+    {"each|--colsep|--|echo", "--colsep needs a value: S"},
+    {"add|q|--body|--|echo", "--body needs a value"},
     {"add|q|--wait=yes", "--wait takes no value"},
     {"add|q|--delay|soon", "--delay: "},
     {"add|q|--delay|-5s", "--delay: "},
