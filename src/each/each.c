@@ -564,10 +564,11 @@ static int64_t lines_left(const struct each *e)
     return (e->input.sent > e->known ? e->input.sent : e->known) - e->done - e->failed;
 }
 
-/* Has the input more lines than have ended?  --failed does not read it. */
+/* Is something left to a command that reads the input? */
 static bool is_open(const struct each *e)
 {
-    return e->options->failed && (!e->run.has_all_lines || lines_left(e) > 0);
+    return e->options->failed && !e->run.is_finished &&
+           (!e->run.has_all_lines || lines_left(e) > 0 || e->unprinted > 0);
 }
 
 static int report(struct each *e)
@@ -582,6 +583,7 @@ static int report(struct each *e)
                    .took_us = clock_mono_us() - e->started_at},
         .finished = e->finished,
         .is_open = is_open(e),
+        .unprinted = e->unprinted,
         .signal = e->signal,
         .halted = e->halted,
         .out_fault = e->out_fault,

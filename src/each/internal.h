@@ -53,8 +53,9 @@ struct each {
     int64_t known;  /* lines that the store had at the start */
     int64_t before; /* of those: had ended */
     int64_t failed_before;
-    int64_t unrun;   /* of those: lines that --failed holds, since they have never run */
-    int64_t failing; /* failed programs of this process, if there are no retries */
+    int64_t unrun;     /* of those: lines that --failed holds, since they have never run */
+    int64_t unprinted; /* outputs that --failed leaves to an ordinary run */
+    int64_t failing;   /* failed programs of this process, if there are no retries */
     int64_t done, failed, printed;
     int64_t started_at;
     int64_t news_at; /* when a job ended last */

@@ -88,12 +88,15 @@ static enum err_code look_at_store(struct each *e, struct client *c, struct err 
     e->before = e->done + e->failed;
     e->failed_before = e->failed;
     for (int64_t line = 1; line <= e->known; line++) {
-        if (each_printed_has(&e->printed_lines, line) ||
-            (o->failed && !each_line_list_has(&e->live, line)))
-            e->printed++;
-        else
+        bool is_printed = each_printed_has(&e->printed_lines, line);
+        bool is_left = !is_printed && o->failed && !each_line_list_has(&e->live, line);
+
+        e->printed += is_printed || is_left;
+        e->unprinted += is_left;
+        if (!is_printed && !is_left)
             each_order_expect(&e->order, line);
     }
+    e->unprinted -= e->unrun;
     return E_OK;
 }
 

@@ -88,16 +88,21 @@ static void say_how_to_go_on(enum err_code code)
         fprintf(stderr, "the same command continues from here\n");
 }
 
-static void say_what_is_left(int64_t left)
+static void say_what_is_left(int64_t left, int64_t unprinted)
 {
-    if (left == 0)
-        fprintf(stderr, "the input may not have been read to its end; the same command without "
-                        "--failed continues the run, with the same input\n");
-    else
+    if (unprinted > 0)
+        fprintf(stderr,
+                "outputs not printed before a kill: %" PRId64 "; the same command without "
+                "--failed prints them, with the same input\n",
+                unprinted);
+    if (left > 0)
         fprintf(stderr,
                 "%" PRId64 " %s not run yet; the same command without --failed runs %s, with the "
                 "same input\n",
                 left, left == 1 ? "line has" : "lines have", left == 1 ? "it" : "them");
+    if (unprinted == 0 && left == 0)
+        fprintf(stderr, "the input may not have been read to its end; the same command without "
+                        "--failed continues the run, with the same input\n");
 }
 
 int each_report(const struct cli *cli, const struct each_end *end)
@@ -107,7 +112,7 @@ int each_report(const struct cli *cli, const struct each_end *end)
     print_result(end);
     if (end->finished && end->err.code == E_OK) {
         if (end->is_open)
-            say_what_is_left(end->result.left);
+            say_what_is_left(end->result.left, end->unprinted);
         if (end->result.failed > 0)
             report_failures(end);
         return end->is_open || end->result.failed > 0 ? CLI_FAILED : CLI_OK;

@@ -16,7 +16,8 @@ struct each_end {
     const char *server_url;
     struct each_result result;
     bool finished; /* all of it, or with --failed all failed lines */
-    bool is_open;  /* with --failed: lines have never run, or may not even have been read */
+    bool is_open;  /* with --failed: lines or outputs are left, or lines may not have been read */
+    int64_t unprinted;
     bool halted;   /* by --halt */
     int signal;    /* that ended it; 0: none */
     int out_fault; /* errno of standard output; 0: none */

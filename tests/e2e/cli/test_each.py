@@ -655,7 +655,7 @@ def test_failed_runs_a_line_that_waited_for_its_retry(each):
     child.stdin.write(b"1\n2\n")
     child.stdin.flush()
     eventually(lambda: {"1", "2"} <= set(ran(each)), "both lines")
-    child.kill()
+    each.interrupt(child)
     each.end(child)
     (each.dir / "ok").touch()
     count = ran(each).count("1")
@@ -664,6 +664,25 @@ def test_failed_runs_a_line_that_waited_for_its_retry(each):
     assert done.status == 1 and "may not have been read to its end" in done.err, done
     done = each.run("--", program, lines=3)
     assert done.status == 0 and ran(each)[-1] == "3", done
+
+
+def test_failed_leaves_unprinted_outputs_to_the_same_command(each):
+    program = appending(each, "[ -e ok ] || exit 3\n"
+                              "head -c 200000 /dev/zero | tr '\\0' \"$1\"\n")
+    assert each.run("--", program, lines=2).status == 1
+    (each.dir / "ok").touch()
+    child = each.start("--failed", "--", program)  # nobody reads its output
+    client = each.client()
+    eventually(lambda: client.counts().get("each", {}).get("done") == 2, "both ends")
+    child.kill()
+    each.end(child)
+    done = each.run("--failed", "--", program)
+    assert (done.status, done.out) == (1, "") and "2 done, 0 failed" in done.err, done
+    assert "not printed before a kill: 2; the same command without --failed" in done.err, done
+    done = each.run("-k", "--", program, lines=2)
+    assert (done.status, done.out) == (0, "1" * 200_000 + "2" * 200_000), done.err
+    assert len(ran(each)) == 4, "each line twice"
+    assert "no run is unfinished" in each.run("--list").err
 
 
 def test_failed_finishes_no_run_whose_input_has_grown(each):
