@@ -80,7 +80,7 @@ static void reason_ready(const struct query_view *v, const struct stored_queue *
             queue_state_name(q->state));
     else if (view_is_served(v, q->name))
         say(r, "waiting", "waits for a free worker of %.*s%s", size, name.data,
-            brings_no_command(q, j) ? ", one that runs jobs without a command" : "");
+            brings_no_command(q, j) ? " that runs jobs without a command" : "");
     else if (broken != NULL)
         say_broken(r, name, broken);
     else

@@ -24,7 +24,7 @@ def test_a_job_without_a_command_waits_for_a_claimer_while_the_worker_runs_the_o
     own = client.post("/v1/jobs", {"queue": "default", "command": ["true"]}).json["id"]
     eventually(lambda: state(client, own) == "done", "the job that brings a command")
     assert {state(client, job_id) for job_id in plain} == {"ready"}
-    assert "it brings no command" in client.show(plain[0])["reason"]["text"]
+    assert "that runs jobs without a command" in client.show(plain[0])["reason"]["text"]
     taken = client.post("/v1/claim", {"queues": {"default": 5}}).json["jobs"]
     assert [job["id"] for job in taken] == plain
     assert all(job["attempt"] == 1 for job in taken)
@@ -41,5 +41,5 @@ def test_a_list_says_of_a_long_command_what_the_job_itself_says(busy):
     shown = client.show(job_id)["reason"]
     listed = next(job for job in client.get("/v1/jobs").json["jobs"] if job["id"] == job_id)
     assert listed["cut"]["options"]["size"] > 4096
-    assert listed["reason"] == shown and "brings no command" not in shown["text"], shown
+    assert listed["reason"] == shown and "without a command" not in shown["text"], shown
     busy.kill()

@@ -192,7 +192,7 @@ def test_a_jobs_own_command_that_cannot_be_started_fails_the_job(shop, command, 
 
 def test_a_job_without_a_command_in_a_queue_without_one_is_not_given_to_a_worker(shop):
     job_id = shop.submit(shop.queue(own_command=True))
-    eventually(lambda: "it brings no command" in shop.client.show(job_id)["reason"]["text"],
+    eventually(lambda: "without a command" in shop.client.show(job_id)["reason"]["text"],
                "the reason")
     assert shop.client.show(job_id)["attempt"] == 0
 
