@@ -73,6 +73,9 @@ enum err_code sqlite_in_place(struct db *base, struct err *err);
 /* Somebody made the log shorter. */
 bool sqlite_log_is_cut(const struct sqlite_db *db);
 
+/* Another program has checkpointed the log, at least up to the commit of its mark. */
+bool sqlite_mark_is_merged(const struct sqlite_db *db);
+
 enum err_code sqlite_check(struct db *base, enum store_check how, store_finding_fn *on_finding,
                            void *ctx, struct err *err);
 enum err_code sqlite_backup(struct db *base, const char *path, struct err *err);

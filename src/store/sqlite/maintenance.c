@@ -113,6 +113,18 @@ bool sqlite_log_is_cut(const struct sqlite_db *db)
     return db->marks[LOG].ino != 0 && look_at(db, LOG).is_cut;
 }
 
+bool sqlite_mark_is_merged(const struct sqlite_db *db)
+{
+    struct log_index index;
+    uint32_t frame = (uint32_t)db->wal_mark.frame;
+
+    if (frame == 0 || !read_index(db, &index))
+        return false;
+    /* The number of frames in the database follows the two copies. */
+    return index.frames < frame ||
+           __atomic_load_n(&db->log_index[2 * INDEX_WORDS], __ATOMIC_ACQUIRE) >= frame;
+}
+
 enum err_code sqlite_in_place(struct db *base, struct err *err)
 {
     struct sqlite_db *db = sqlite_of(base);

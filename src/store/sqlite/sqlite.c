@@ -244,7 +244,7 @@ static enum err_code sqlite_commit(struct db *base, struct err *err)
 {
     struct sqlite_db *db = sqlite_of(base);
     struct wal_mark *mark = &db->wal_mark;
-    bool renews = mark->due;
+    bool renews = mark->due || sqlite_mark_is_merged(db);
 
     if (sqlite_in_place(base, err) != E_OK) {
         (void)give_up_cut_log(db);
