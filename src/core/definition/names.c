@@ -7,7 +7,7 @@
 #include "core/definition/yaml.h"
 #include "core/object/quote.h"
 
-/* The names of all definitions of that kind. */
+/* The names of all definitions of that kind, the built-in one included. */
 static size_t names_of(const struct definitions *d, enum definition_kind kind, struct arena *arena,
                        const char ***ret_names)
 {

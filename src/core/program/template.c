@@ -85,7 +85,7 @@ static void push_text(part_list *parts, struct slice text, struct arena *arena)
 static enum err_code read_parts(struct slice text, struct arena *arena, part_list *parts,
                                 struct err *err)
 {
-    size_t from = 0; /* start of the text that is not part of the result yet */
+    size_t from = 0; /* start of the text that is in no part yet */
 
     for (size_t at = 0; at < text.size;) {
         enum template_brace kind;
