@@ -85,7 +85,7 @@ def test_commits_behind_a_bad_frame_are_reported_until_a_full_check(server, wher
     assert b"waybill_store_damaged 1" in server.unix().get("/metrics").body
     server.restart()
     assert ready(server).status == 503, "a restart does not make it good"
-    ran = server.cli("check", "--store", "--full", "--json")
+    ran = server.full_check()
     assert any("write-ahead log was damaged" in finding for finding in ran.json["findings"]), ran
     eventually(lambda: ready(server).status == 200, "somebody was told")
     assert b"waybill_store_damaged 0" in server.unix().get("/metrics").body

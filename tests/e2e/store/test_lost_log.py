@@ -30,19 +30,13 @@ def ready(server):
     return server.unix().get("/readyz")
 
 
-def full_check(server):
-    """None while the server checks the store after an unclean stop."""
-    ran = server.cli("check", "--store", "--full", "--json")
-    return None if ran.status == 5 and "a check is running" in ran.err else ran
-
-
 def check_reported(server):
     reply = ready(server)
     assert reply.status == 503 and b"commits are missing" in reply.body, reply.body
     assert "commits are missing" in server.log_text()
     server.restart()
     assert ready(server).status == 503, "a restart does not make it good"
-    ran = eventually(lambda: full_check(server), "the check of the start is through")
+    ran = server.full_check()
     assert any("commits are missing" in finding for finding in ran.json["findings"]), ran
     eventually(lambda: ready(server).status == 200, "somebody was told")
     server.kill()
