@@ -13,10 +13,8 @@ static enum job_event defer(struct job *j, const struct attempt_end *end, int64_
 static enum job_event later(struct job *j, const struct attempt_end *end, int64_t pause_us)
 {
     if (j->laters >= RETRY_LATER_MAX) {
-        if (j->cause == JOB_CAUSE_NONE) {
+        if (j->cause == JOB_CAUSE_NONE)
             j->cause = JOB_CAUSE_PROTOCOL;
-            j->text = SLICE("asked to run later for the 16th time");
-        }
         return JOB_EV_FAIL;
     }
     j->laters++;

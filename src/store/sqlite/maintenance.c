@@ -38,7 +38,7 @@ struct look {
 /* False while somebody changes it.  There are two copies; the second one is written first. */
 static bool read_index(const struct sqlite_db *db, struct log_index *ret_index)
 {
-    uint32_t words[INDEX_WORDS];
+    uint32_t words[INDEX_WORDS] = {0};
     bool is_whole = db->log_index != NULL;
 
     for (size_t i = 0; is_whole && i < INDEX_WORDS; i++)
