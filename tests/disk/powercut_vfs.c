@@ -130,8 +130,8 @@ static int vfs_randomness(sqlite3_vfs *vfs, int size, char *ret_bytes)
 
 enum { SLEEP_MAX_US = 1000 };
 
-/* Whoever waits for a lock lets the holder's thread run: SQLite gives up after so many times, so
- * that yielding alone is not enough.  In one thread there is nothing to wait for: not for long. */
+/* Sleeps, so that the thread that holds a lock can run: SQLite gives up after a number of tries, so
+ * yielding alone is not enough.  Short, because with one thread nobody else can release it. */
 static int vfs_sleep(sqlite3_vfs *vfs, int us)
 {
     const struct timespec pause = {.tv_nsec = us < SLEEP_MAX_US ? us * 1000L

@@ -57,8 +57,7 @@ struct slice client_text(struct req *r, const char *fmt, ...)
 
 /* ---- choices ---- */
 
-/* Jobs that retention may take in this very run are nobody's target: either answer would be
- * right. */
+/* False for a job that retention may remove in this run: either answer would be right. */
 bool is_target(const struct sim *s, const struct model_job *j)
 {
     return !model_expired(&s->model, j, s->now.wall_at + US_PER_MIN);

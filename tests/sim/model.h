@@ -250,8 +250,8 @@ size_t model_staged(const struct model_emitter *e);
 /* Is anything of it to be released or dropped? */
 bool model_is_settling(const struct model_emitter *e);
 
-/* What one commit releases and drops, when it may settle so many rows.  An engine that rests
- * settles what its batch has decided, and nothing else. */
+/* Releases and drops what one commit does that may settle `room` rows.  An engine that rests
+ * settles only what its batch has decided. */
 enum model_mood { MODEL_WORKS, MODEL_RESTS };
 void model_settle(struct model *m, size_t room, int64_t now_at, enum model_mood mood);
 

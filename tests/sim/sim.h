@@ -12,8 +12,7 @@
  * is to hear.
  *
  * On PostgreSQL a crash comes before a batch, or between its commit and the answers; connections
- * are lost in commits.  There is one clock, the database's, which nobody sets: the simulation
- * stands in for it.
+ * are lost in commits.  There is one clock, the database's, which the simulation sets.
  *
  *   sim.c      seeds, coverage                 clients.c, workers.c   make requests
  *   steps.c    one step of a life              judge*.c               check the answers

@@ -273,9 +273,9 @@ static void leave_some(struct sim *s)
 }
 
 /*
- * A commit whose sync failed was answered with an error, but stands in the log of the database
- * until the next one overwrites it: a crash before that brings it back to life.  Nothing was
- * promised and nothing is half done then; tests/crash looks at it closely, here it is buried.
+ * A commit whose sync failed was answered with an error, but stays in the log of the database until
+ * the next one overwrites it: a crash before that restores it, whole and without a promise.
+ * tests/crash checks that; here such a commit is removed.
  */
 static void bury(struct sim *s)
 {

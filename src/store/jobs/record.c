@@ -61,8 +61,7 @@ enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
 
 /* ---- keys ---- */
 
-/* One statement for so many; how often a key that was lost may be gone again when it is looked for.
- */
+/* Keys of one statement; how often a key is tried again that another server took and released. */
 enum { KEY_SET = 1000, KEY_TRIES = 5 };
 
 static void on_key_row(void *ctx, const struct db_row *row)

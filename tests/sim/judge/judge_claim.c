@@ -67,8 +67,7 @@ static enum err_code finish_late(const struct model_job *j, const struct finish_
     bool last = j->n_record > 0 && j->record[j->n_record - 1].token == f->token;
 
     *ret_again = WANT_AGAIN;
-    /* A job that was handed back is nobody's: how long the store remembers it is its own
-     * business. */
+    /* The store may forget at any time who returned a job. */
     if (outcome == JOB_OUT_RETURNED && !last)
         *ret_again = WANT_EITHER;
     return outcome != JOB_OUT_NONE && outcome == f->outcome ? E_OK : E_STALE_LEASE;
