@@ -41,6 +41,16 @@ static int clear(struct cli *cli)
                      NULL);
 }
 
+static const struct option_spec key_option[] = {
+    {
+        .name = "key",
+        .letter = 'k',
+        .value = {.type = VALUE_TEXT, .name = "K"},
+        .help = "Only arrivals with this key",
+    },
+    {.name = NULL},
+};
+
 const struct command join_verbs[] = {
     NOUN_LIST("List all joins: arrivals needed and number of firings"),
     NOUN_SHOW(NOUN_JOIN, "Show a join and its arrivals"),
@@ -56,7 +66,7 @@ const struct command join_verbs[] = {
         .name = "clear",
         .help = "Discard the arrivals of a join; counting restarts at 0",
         .arguments = {NOUN_NAME(NOUN_JOIN)},
-        .options = {join_key_option, server_options},
+        .options = {key_option, server_options},
         .run = clear,
     },
     {.name = NULL},

@@ -80,6 +80,16 @@ static int empty(struct cli *cli)
     return status;
 }
 
+static const struct option_spec queue_log_options[] = {
+    {
+        .name = "limit",
+        .letter = 'n',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "Maximum number of entries, the newest (default 100)",
+    },
+    {.name = NULL},
+};
+
 const struct command queue_verbs[] = {
     NOUN_LIST("List all queues with their states and counts"),
     NOUN_SHOW(NOUN_QUEUE, "Show a queue: state, counts, definition"),

@@ -50,6 +50,28 @@ static int publish(struct cli *cli)
                      print_ids);
 }
 
+static const struct option_spec publish_options[] = {
+    {
+        .name = "body",
+        .letter = 'b',
+        .value = {.type = VALUE_TEXT, .name = "X|@FILE|-"},
+        .help = "The body: text X, the content of FILE, or standard input",
+    },
+    {
+        .name = "priority",
+        .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
+        .help = "Priority, -1000 to 1000; higher starts first (default 0)",
+    },
+    {
+        .name = "label",
+        .letter = 'l',
+        .repeats = true,
+        .value = {.type = VALUE_PAIR, .name = "K=V"},
+        .help = "Add a label to the jobs, for filters",
+    },
+    {.name = NULL},
+};
+
 const struct command topic_verbs[] = {
     NOUN_LIST("List all topics and the queues subscribed to them"),
     NOUN_SHOW(NOUN_TOPIC, "Show the queues subscribed to a topic"),

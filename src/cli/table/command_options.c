@@ -250,16 +250,6 @@ const struct option_spec log_options[] = {
     {.name = NULL},
 };
 
-const struct option_spec queue_log_options[] = {
-    {
-        .name = "limit",
-        .letter = 'n',
-        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
-        .help = "Maximum number of entries, the newest (default 100)",
-    },
-    {.name = NULL},
-};
-
 const struct option_spec wait_options[] = {
     {
         .name = "timeout",
@@ -300,38 +290,6 @@ const struct option_spec move_options[] = {
 
 const struct option_spec names_option[] = {
     {.name = "names", .help = "Print only the names, one per line"},
-    {.name = NULL},
-};
-
-const struct option_spec publish_options[] = {
-    {
-        .name = "body",
-        .letter = 'b',
-        .value = {.type = VALUE_TEXT, .name = "X|@FILE|-"},
-        .help = "The body: text X, the content of FILE, or standard input",
-    },
-    {
-        .name = "priority",
-        .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
-        .help = "Priority, -1000 to 1000; higher starts first (default 0)",
-    },
-    {
-        .name = "label",
-        .letter = 'l',
-        .repeats = true,
-        .value = {.type = VALUE_PAIR, .name = "K=V"},
-        .help = "Add a label to the jobs, for filters",
-    },
-    {.name = NULL},
-};
-
-const struct option_spec join_key_option[] = {
-    {
-        .name = "key",
-        .letter = 'k',
-        .value = {.type = VALUE_TEXT, .name = "K"},
-        .help = "Only arrivals with this key",
-    },
     {.name = NULL},
 };
 
