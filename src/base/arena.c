@@ -15,16 +15,6 @@ struct arena_block {
     alignas(max_align_t) char bytes[];
 };
 
-static struct arena_block *block_new(size_t size)
-{
-    struct arena_block *b = mem_alloc(sizeof(*b) + size);
-
-    b->older = NULL;
-    b->used = 0;
-    b->size = size;
-    return b;
-}
-
 void arena_deinit(struct arena *a)
 {
     while (a->blocks != NULL) {
@@ -55,13 +45,6 @@ void arena_clear(struct arena *a)
     a->blocks = keep;
 }
 
-static size_t block_size(const struct arena *a, size_t need)
-{
-    if (a->blocks == NULL && need <= FIRST_BYTES)
-        return FIRST_BYTES;
-    return need > BLOCK_BYTES ? need : BLOCK_BYTES;
-}
-
 void *arena_alloc(struct arena *a, size_t size)
 {
     const size_t align = alignof(max_align_t);
@@ -70,10 +53,12 @@ void *arena_alloc(struct arena *a, size_t size)
 
     ASSERT(need >= size);
     if (b == NULL || b->size - b->used < need) {
-        struct arena_block *fresh = block_new(block_size(a, need));
+        size_t room = b == NULL && need <= FIRST_BYTES ? FIRST_BYTES : BLOCK_BYTES;
+        struct arena_block *fresh = mem_alloc(sizeof(*b) + (need > room ? need : room));
 
-        if (b != NULL &&
-            need > BLOCK_BYTES) { /* a large one goes behind: the current keeps its room */
+        fresh->size = need > room ? need : room;
+        fresh->used = 0;
+        if (b != NULL && need > BLOCK_BYTES) { /* a large one goes behind: b keeps its room */
             fresh->older = b->older;
             b->older = fresh;
             fresh->used = need;

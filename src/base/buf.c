@@ -58,6 +58,18 @@ void buf_add_int(struct buf *b, int64_t value)
     buf_add(b, digits + at, sizeof(digits) - at);
 }
 
+void buf_add_real(struct buf *b, double value)
+{
+    char text[32];
+
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    buf_add(b, text, strlen(text));
+}
+
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
     va_list ap;

@@ -66,6 +66,7 @@ static inline void buf_add_slice(struct buf *b, struct slice s)
 }
 
 void buf_add_int(struct buf *b, int64_t value);
+void buf_add_real(struct buf *b, double value); /* the shortest text that reads back the same */
 void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 static inline struct slice buf_slice(const struct buf *b)

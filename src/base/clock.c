@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/civil.h"
 #include "base/text/utf8.h"
 
 enum { BYTES_SHOWN = 40 };
@@ -61,39 +62,6 @@ struct now clock_now(void)
                         .asleep_us = boot - mono};
 }
 
-/* Days since 1970 of a civil date: years begin in March, so that leap days come last. */
-static int64_t days_from_civil(int64_t y, int m, int d)
-{
-    y -= m <= 2;
-    int64_t era = y / 400;
-    int64_t yoe = y - era * 400;
-    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
-
-    return era * 146097 + doe - 719468;
-}
-
-struct civil {
-    int year;
-    int month;
-    int day;
-};
-
-static struct civil civil_from_days(int64_t days)
-{
-    int64_t since_0000 = days + 719468; /* from 0000-03-01, in eras of 400 years */
-    int64_t era = since_0000 / 146097;
-    int64_t doe = since_0000 % 146097;
-    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    int64_t march_based = (5 * doy + 2) / 153;
-    int month = (int)(march_based < 10 ? march_based + 3 : march_based - 9);
-
-    return (struct civil){.year = (int)(era * 400 + yoe + (month <= 2)),
-                          .month = month,
-                          .day = (int)(doy - (153 * march_based + 2) / 5 + 1)};
-}
-
 /* `count` digits and the character after them. */
 static char *put(char *to, int value, int count, char after)
 {
@@ -111,7 +79,7 @@ const char *time_format(int64_t at, char text[static TIME_TEXT_SIZE])
     struct civil date = civil_from_days(at / US_PER_DAY);
     int seconds = (int)(at % US_PER_DAY / US_PER_S);
     int fraction_us = (int)(at % US_PER_S);
-    char *to = put(text, date.year, 4, '-');
+    char *to = put(text, (int)date.year, 4, '-');
 
     to = put(to, date.month, 2, '-');
     to = put(to, date.day, 2, 'T');
@@ -186,14 +154,6 @@ static bool take_offset(struct cursor *c, int64_t *ret_us)
     return true;
 }
 
-static int days_in_month(int y, int m)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-
-    return m == 2 && leap ? 29 : days[m - 1];
-}
-
 static bool take_date(struct cursor *c, int64_t *ret_us)
 {
     int y, m, d;
@@ -201,9 +161,9 @@ static bool take_date(struct cursor *c, int64_t *ret_us)
     if (!take_digits(c, 4, &y) || !take_char(c, "-") || !take_digits(c, 2, &m) ||
         !take_char(c, "-") || !take_digits(c, 2, &d))
         return false;
-    if (y < 1969 || m < 1 || m > 12 || d < 1 || d > days_in_month(y, m))
+    if (y < 1969 || m < 1 || m > 12 || d < 1 || d > civil_month_days(y, m))
         return false;
-    *ret_us = days_from_civil(y, m, d) * US_PER_DAY;
+    *ret_us = civil_days((struct civil){y, m, d}) * US_PER_DAY;
     return true;
 }
 
@@ -311,16 +271,13 @@ static void format_fine(int64_t us, char text[static DURATION_TEXT_SIZE])
 
 const char *duration_format(int64_t us, char text[static DURATION_TEXT_SIZE])
 {
-    if (us == 0) {
-        snprintf(text, DURATION_TEXT_SIZE, "0s");
-        return text;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(units); i++)
-        if (us % units[i].us == 0) {
-            snprintf(text, DURATION_TEXT_SIZE, "%lld%s", (long long)(us / units[i].us),
-                     units[i].name);
-            return text;
-        }
-    format_fine(us, text);
+    size_t i = us == 0 ? 3 : 0; /* 0s, not 0d */
+
+    while (i < ARRAY_LEN(units) && us % units[i].us != 0)
+        i++;
+    if (i == ARRAY_LEN(units))
+        format_fine(us, text);
+    else
+        snprintf(text, DURATION_TEXT_SIZE, "%lld%s", (long long)(us / units[i].us), units[i].name);
     return text;
 }

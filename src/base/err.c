@@ -40,24 +40,16 @@ static void keep_utf8(char msg[static sizeof(((struct err *)0)->msg)])
     }
 }
 
-/* The arguments may point into the message that is replaced. */
-PRINTF_LIKE(2, 0)
-static void put_message(struct err *err, const char *fmt, va_list ap)
-{
-    char msg[sizeof(err->msg)];
-
-    vsnprintf(msg, sizeof(msg), fmt, ap);
-    keep_utf8(msg);
-    memcpy(err->msg, msg, strlen(msg) + 1);
-}
-
 enum err_code err_set(struct err *err, enum err_code code, const char *fmt, ...)
 {
+    char msg[sizeof(err->msg)]; /* the arguments may point into the message that is replaced */
     va_list ap;
 
     va_start(ap, fmt);
-    put_message(err, fmt, ap);
+    vsnprintf(msg, sizeof(msg), fmt, ap);
     va_end(ap);
+    keep_utf8(msg);
+    memcpy(err->msg, msg, strlen(msg) + 1);
     err->code = code;
     err->item = 0;
     err->unknown_queue = err->bad_row = false;
@@ -95,10 +87,7 @@ enum err_code err_errno(struct err *err, enum err_code code, const char *fmt, ..
     char why[128];
     va_list ap;
 
-    err->code = code;
-    err->item = 0;
-    err->unknown_queue = err->bad_row = false;
-    snprintf(err->msg, sizeof(err->msg), "%s", strerror_r(errno, why, sizeof(why)));
+    err_set(err, code, "%s", strerror_r(errno, why, sizeof(why)));
     va_start(ap, fmt);
     put_in_front(err, fmt, ap);
     va_end(ap);

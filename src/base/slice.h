@@ -47,12 +47,35 @@ static inline int slice_is(struct slice a, const char *s)
     return slice_equal(a, slice_of(s));
 }
 
-/* FNV-1a over the bytes: for tables and for telling contents apart, not for secrets. */
-static inline uint64_t slice_hash(struct slice s)
+/* The whole text as a decimal number.  False: it is empty, has other characters than digits, or
+ * does not fit. */
+static inline int slice_number(struct slice s, int64_t *ret_number)
 {
-    uint64_t hash = 0xCBF29CE484222325u;
+    int64_t n = 0;
 
+    for (size_t i = 0; i < s.size; i++) {
+        char c = s.data[i];
+
+        if (c < '0' || c > '9' || __builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, c - '0', &n))
+            return 0;
+    }
+    *ret_number = n;
+    return s.size > 0;
+}
+
+/* FNV-1a over the bytes: for tables and for telling contents apart, not for secrets.  Stores keep
+ * hashes: never change it. */
+#define SLICE_HASH_INIT 0xCBF29CE484222325u
+
+static inline uint64_t slice_hash_more(uint64_t hash, struct slice s)
+{
     for (size_t i = 0; i < s.size; i++)
         hash = (hash ^ (unsigned char)s.data[i]) * 0x100000001B3u;
     return hash;
+}
+
+static inline uint64_t slice_hash(struct slice s)
+{
+    return slice_hash_more(SLICE_HASH_INIT, s);
 }

@@ -79,27 +79,22 @@ int cli_fail(const struct cli *cli, const struct err *err)
     return err->unknown_queue ? CLI_NOT_FOUND : cli_exit_status(err->code);
 }
 
-static void point_to_help(const struct args *a)
-{
-    if (a->command == NULL)
-        fprintf(stderr, "try 'waybill help'\n");
-    else
-        fprintf(stderr, "try 'waybill %s%s%s --help'\n", a->parent != NULL ? a->parent->name : "",
-                a->parent != NULL ? " " : "", a->command->name);
-}
-
 int cli_usage(const struct cli *cli, const char *fmt, ...)
 {
-    va_list args;
-
+    const struct args *a = &cli->args;
     char text[ERROR_MAX];
+    va_list args;
 
     fflush(stdout);
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     print_error(text);
-    point_to_help(&cli->args);
+    if (a->command == NULL)
+        fprintf(stderr, "try 'waybill help'\n");
+    else
+        fprintf(stderr, "try 'waybill %s%s%s --help'\n", a->parent != NULL ? a->parent->name : "",
+                a->parent != NULL ? " " : "", a->command->name);
     return CLI_USAGE;
 }
 
@@ -275,25 +270,21 @@ static bool run_without_verb(int argc, char **argv, int width, int *ret_status)
     return false;
 }
 
-/* Words of other tools, up to the words of the program. */
-static void hint_foreign(const struct command *c, int argc, char **argv)
+static int misread(const struct cli *cli, const struct err *err, int argc, char **argv)
 {
+    const struct command *c = cli->args.command;
+    int status = cli_usage(cli, "%s", err->msg);
+
+    if (c == NULL)
+        return status;
+    /* Words of other tools, up to the words of the program. */
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const char *advice = command_foreign(c, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
 
         if (advice != NULL)
             fprintf(stderr, "%s\n", advice);
     }
-}
-
-static int misread(const struct cli *cli, const struct err *err, int argc, char **argv)
-{
-    int status = cli_usage(cli, "%s", err->msg);
-
-    if (cli->args.command != NULL) {
-        hint_foreign(cli->args.command, argc, argv);
-        cli_hint_program(cli);
-    }
+    cli_hint_program(cli);
     return status;
 }
 

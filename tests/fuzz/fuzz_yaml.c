@@ -194,7 +194,8 @@ static void run(struct slice input)
     struct err err = ERR_INIT;
 
     definitions_init(&d);
-    if (definitions_add(&d, "before.yaml", SLICE(BEFORE), &err) != E_OK)
+    if (definitions_add_from(&d, &(struct definition_source){.file = "before.yaml"}, SLICE(BEFORE),
+                             &err) != E_OK)
         fuzz_fail("%s", err.msg);
     enum err_code code = definitions_add_from(&d, &source, input, &err);
 

@@ -206,15 +206,6 @@ static bool member_twice(struct checker *c, const char *key)
                 shown.size < name.size ? "…" : "");
 }
 
-static bool open_level(struct checker *c, size_t first_key)
-{
-    if (c->depth == JTEXT_DEPTH_MAX)
-        return fail(c, c->at, "nested deeper than %d levels", JTEXT_DEPTH_MAX);
-    c->first_key[c->depth++] = first_key;
-    c->at++;
-    return true;
-}
-
 static bool close_level(struct checker *c)
 {
     size_t first = c->first_key[--c->depth];
@@ -255,8 +246,12 @@ enum outcome { BROKEN, OPENED, WHOLE };
 
 static enum outcome take_opening(struct checker *c, size_t first_key, char closing)
 {
-    if (!open_level(c, first_key))
+    if (c->depth == JTEXT_DEPTH_MAX) {
+        fail(c, c->at, "nested deeper than %d levels", JTEXT_DEPTH_MAX);
         return BROKEN;
+    }
+    c->first_key[c->depth++] = first_key;
+    c->at++;
     skip_space(c);
     if (c->at == c->end || *c->at != closing)
         return OPENED;
@@ -336,6 +331,14 @@ static bool check_document(struct checker *c, struct slice *ret_value)
         return unexpected(c, c->at, "the end");
     *ret_value = value;
     return true;
+}
+
+bool jtext_is_object(struct slice text)
+{
+    struct err ignored = ERR_INIT;
+    struct slice value;
+
+    return jtext_check(text, &value, &ignored) == E_OK && jtext_type_of(value) == JTEXT_OBJECT;
 }
 
 enum err_code jtext_check(struct slice text, struct slice *ret_value, struct err *err)

@@ -41,6 +41,9 @@ enum jtext_type {
  * above 4 GiB. */
 MUST_CHECK enum err_code jtext_check(struct slice text, struct slice *ret_value, struct err *err);
 
+/* Whether jtext_check accepts the text and it is an object. */
+bool jtext_is_object(struct slice text);
+
 enum jtext_type jtext_type_of(struct slice value);
 const char *jtext_type_name(enum jtext_type type); /* "a string", "an object": for messages */
 

@@ -18,13 +18,6 @@ static const char *digit_missing(const char *at, struct jtext_flaw *ret_flaw)
     return NULL;
 }
 
-static bool fits_int64(const char *digits, size_t count, bool negative)
-{
-    const char *largest = negative ? "9223372036854775808" : "9223372036854775807";
-
-    return count < 19 || (count == 19 && memcmp(digits, largest, 19) <= 0);
-}
-
 /* The smallest number that a double rounds to infinity, half a step above the largest double:
  * 2^1024 - 2^970, in full. */
 static const char too_large[] =
@@ -125,7 +118,9 @@ const char *jtext_number_end(const char *at, const char *end, struct jtext_flaw 
     }
     if (at < end && (*at == '.' || *at == 'e' || *at == 'E'))
         return real_end(digits, at, end, ret_flaw);
-    if (fits_int64(digits, (size_t)(at - digits), negative))
+    const char *largest = negative ? "9223372036854775808" : "9223372036854775807";
+
+    if (at - digits < 19 || (at - digits == 19 && memcmp(digits, largest, 19) <= 0))
         return at;
     *ret_flaw = (struct jtext_flaw){.at = digits, .cause = "the whole number does not fit 64 bits"};
     return NULL;

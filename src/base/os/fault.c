@@ -24,31 +24,10 @@ static struct {
 
 atomic_bool fault_armed;
 
-static bool parse_action(const char *text, enum action *ret_action)
-{
-    for (size_t i = 0; i < ARRAY_LEN(actions); i++)
-        if (strcmp(text, actions[i]) == 0) {
-            *ret_action = (enum action)i;
-            return true;
-        }
-    return false;
-}
-
-static bool parse_count(const char *text, uint64_t *ret_count, const char **ret_rest)
-{
-    char *rest;
-
-    if (*text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    *ret_count = strtoull(text, &rest, 10);
-    *ret_rest = rest;
-    return errno == 0 && *ret_count > 0;
-}
-
 bool fault_arm(const char *text)
 {
-    const char *rest;
+    unsigned action = KILL;
+    char *rest;
 
     atomic_store(&fault_armed, false);
     if (text == NULL)
@@ -56,11 +35,17 @@ bool fault_arm(const char *text)
     size_t name_size = strcspn(text, ":");
 
     if (name_size == 0 || name_size >= sizeof(plan.name) || text[name_size] == '\0' ||
-        !parse_count(text + name_size + 1, &plan.count, &rest))
+        text[name_size + 1] < '0' || text[name_size + 1] > '9')
         return false;
-    plan.action = KILL;
-    if (*rest != '\0' && (*rest != ':' || !parse_action(rest + 1, &plan.action)))
+    errno = 0;
+    plan.count = strtoull(text + name_size + 1, &rest, 10);
+    if (errno != 0 || plan.count == 0 || (*rest != '\0' && *rest != ':'))
         return false;
+    while (*rest == ':' && action < ARRAY_LEN(actions) && strcmp(rest + 1, actions[action]) != 0)
+        action++;
+    if (action == ARRAY_LEN(actions))
+        return false;
+    plan.action = (enum action)action;
     memcpy(plan.name, text, name_size);
     plan.name[name_size] = '\0';
     atomic_store(&plan.hits, 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/os/log.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/os/file.h"
 #include "base/text/printable.h"
 #include "base/text/utf8.h"
 
@@ -67,20 +67,6 @@ static void keep_to_one_line(char *text)
     }
 }
 
-static void write_all(const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(STDERR_FILENO, data, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) /* there is nowhere left to say so */
-            return;
-        data += n;
-        size -= (size_t)n;
-    }
-}
-
 PRINTF_LIKE(2, 0)
 static void log_line(enum log_level level, const char *fmt, va_list ap)
 {
@@ -103,7 +89,8 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
     size_t size = strlen(line);
 
     line[size] = '\n';
-    write_all(line, size + 1);
+    if (!file_write_all(STDERR_FILENO, slice_make(line, size + 1)))
+        return; /* there is nowhere left to say so */
 }
 
 #define DEFINE_LOG(function, level)     \

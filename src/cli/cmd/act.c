@@ -35,17 +35,6 @@ static const struct act acts[] = {
     {.verb = "rm", .action = "delete", .done = "deleted"},
 };
 
-static const struct act *find_act(const char *verb)
-{
-    size_t i = 0;
-
-    while (strcmp(acts[i].verb, verb) != 0) {
-        i++;
-        ASSERT(i < ARRAY_LEN(acts));
-    }
-    return &acts[i];
-}
-
 static bool is_move(const struct act *act)
 {
     return strcmp(act->verb, "move") == 0;
@@ -62,15 +51,6 @@ static const char *from_step(const struct cli *cli, const struct act *act)
     return is_retry(act) ? args_text(&cli->args, "from") : NULL;
 }
 
-/* A number, or a name. */
-static void add_from(struct buf *body, const char *from)
-{
-    if (strspn(from, "0123456789") == strlen(from) && *from >= '1' && strlen(from) < 10)
-        jtext_put_raw(body, "from", slice_of(from));
-    else
-        jtext_put_string(body, "from", slice_of(from));
-}
-
 /* What goes along with each job; stays empty when there is nothing. */
 static enum err_code act_body(const struct cli *cli, const struct act *act, struct buf *body,
                               struct err *err)
@@ -85,8 +65,11 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
         if (pairs_add_json(&cli->args, act->option, body, err) != E_OK)
             return err->code;
     }
-    if (from != NULL)
-        add_from(body, from);
+    if (from != NULL && strspn(from, "0123456789") == strlen(from) && *from >= '1' &&
+        strlen(from) < 10)
+        jtext_put_raw(body, "from", slice_of(from));
+    else if (from != NULL)
+        jtext_put_string(body, "from", slice_of(from)); /* the name of a step */
     if (is_retry(act) && args_has(&cli->args, "alone"))
         jtext_put_bool(body, "alone", true);
     buf_add_char(body, '}');
@@ -95,34 +78,29 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
     return E_OK;
 }
 
-/* The jobs that come back with a retried job. */
-static const char *revived_text(const json_t *answer, char text[static 80])
-{
-    int64_t n = reply_int(answer, "revived");
-
-    text[0] = '\0';
-    if (n > 0)
-        snprintf(text, 80, "; %" PRId64 "%s job%s it had cancelled come%s back", n,
-                 reply_is_true(answer, "revived_more") ? " or more" : "", n == 1 ? "" : "s",
-                 n == 1 ? "s" : "");
-    return text;
-}
-
 static void print_reply(const struct cli *cli, const struct act *act, struct slice id,
                         const struct client_reply *reply)
 {
     const char *state = reply_text(reply->json, "state");
-    char revived[80];
+    int64_t revived = reply_int(reply->json,
+                                "revived"); /* jobs that come back with a retried one */
 
+    if (cli->json) {
+        print_json(buf_slice(&reply->text));
+        return;
+    }
+    if (strcmp(act->verb, "clone") == 0) {
+        puts(reply_text(reply->json, "id"));
+        return;
+    }
     if (reply_is_true(reply->json, "cancelling"))
         state = "cancelling";
-    if (cli->json)
-        print_json(buf_slice(&reply->text));
-    else if (strcmp(act->verb, "clone") == 0)
-        puts(reply_text(reply->json, "id"));
-    else
-        printf("%.*s  %s%s\n", (int)id.size, id.data, *state != '\0' ? state : act->done,
-               revived_text(reply->json, revived));
+    printf("%.*s  %s", (int)id.size, id.data, *state != '\0' ? state : act->done);
+    if (revived > 0)
+        printf("; %" PRId64 "%s job%s it had cancelled come%s back", revived,
+               reply_is_true(reply->json, "revived_more") ? " or more" : "",
+               revived == 1 ? "" : "s", revived == 1 ? "s" : "");
+    putchar('\n');
 }
 
 static int act_on(struct cli *cli, const struct act *act, struct slice id, struct slice body)
@@ -167,12 +145,17 @@ static int act_on_filter(struct cli *cli, const struct act *act)
 
 int cmd_act(struct cli *cli)
 {
-    const struct act *act = find_act(cli->args.command->name);
-    bool filters = act->done != NULL && filter_given(&cli->args);
+    const struct act *act = acts;
     size_t ids = cli->args.words.count;
     CLEANUP(buf) struct buf body = BUF_INIT(BODY_MAX);
     struct err err = ERR_INIT;
     int status = CLI_OK;
+
+    while (strcmp(act->verb, cli->args.command->name) != 0) {
+        act++;
+        ASSERT(act < acts + ARRAY_LEN(acts));
+    }
+    bool filters = act->done != NULL && filter_given(&cli->args);
 
     if (is_move(act) && !args_has(&cli->args, "to"))
         return cli_usage(cli, "say where to: --to QUEUE");

@@ -41,34 +41,6 @@ static int follow(struct cli *cli, const json_t *added)
     return job_exit_status(reply.json);
 }
 
-static void print_ids(const json_t *answer)
-{
-    const json_t *ids = json_object_get(answer, "ids");
-
-    if (ids == NULL)
-        puts(reply_text(answer, "id"));
-    for (size_t i = 0; i < json_array_size(ids); i++)
-        puts(json_string_value(json_array_get(ids, i)));
-}
-
-static const char *added_last(const json_t *answer)
-{
-    const json_t *ids = json_object_get(answer, "ids");
-    const char *last = json_string_value(json_array_get(ids, json_array_size(ids) - 1));
-
-    return last != NULL ? last : reply_text(answer, "id");
-}
-
-/* Without `--` the name of a program was taken for a queue. */
-static int refused(const struct cli *cli, const struct err *err)
-{
-    int status = cli_fail(cli, err);
-
-    if (status == CLI_NOT_FOUND)
-        cli_hint_program(cli);
-    return status;
-}
-
 static int submit(struct cli *cli, struct slice jobs)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
@@ -80,18 +52,31 @@ static int submit(struct cli *cli, struct slice jobs)
     };
     struct err err = ERR_INIT;
 
-    if (cli_call(cli, &r, &reply, &err) != E_OK)
-        return refused(cli, &err);
+    if (cli_call(cli, &r, &reply, &err) != E_OK) {
+        int status = cli_fail(cli, &err);
+
+        if (status == CLI_NOT_FOUND)
+            cli_hint_program(cli); /* without `--` its name was taken for a queue */
+        return status;
+    }
+    const json_t *ids = json_object_get(reply.json, "ids"); /* of an array of jobs */
+    const char *last = json_string_value(json_array_get(ids, json_array_size(ids) - 1));
+
+    if (last == NULL)
+        last = reply_text(reply.json, "id");
     if (!dry)
-        last_job_keep(client_server(cli->client), added_last(reply.json));
+        last_job_keep(client_server(cli->client), last);
     if (!dry && args_has(&cli->args, "wait"))
         return follow(cli, reply.json);
     if (cli->json)
         print_json(buf_slice(&reply.text));
     else if (dry)
         plan_print(reply.json, &cli->screen);
+    else if (ids == NULL)
+        puts(last);
     else
-        print_ids(reply.json);
+        for (size_t i = 0; i < json_array_size(ids); i++)
+            puts(json_string_value(json_array_get(ids, i)));
     return CLI_OK;
 }
 

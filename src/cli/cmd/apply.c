@@ -9,15 +9,6 @@
 
 #define DEFINITIONS_MAX ((size_t)64 << 20)
 
-static enum colour change_colour(const char *change)
-{
-    if (strcmp(change, "added") == 0)
-        return COLOUR_GREEN;
-    if (strcmp(change, "removed") == 0)
-        return COLOUR_RED;
-    return COLOUR_YELLOW;
-}
-
 static void print_changes(const struct cli *cli, const json_t *reply)
 {
     size_t changed = 0;
@@ -26,7 +17,9 @@ static void print_changes(const struct cli *cli, const json_t *reply)
     for (size_t i = 0; (change = json_array_get(json_object_get(reply, "changes"), i)) != NULL;
          i++) {
         const char *what = reply_text(change, "change");
-        enum colour colour = change_colour(what);
+        enum colour colour = strcmp(what, "added") == 0     ? COLOUR_GREEN
+                             : strcmp(what, "removed") == 0 ? COLOUR_RED
+                                                            : COLOUR_YELLOW;
 
         if (strcmp(what, "same") == 0)
             continue;
@@ -100,20 +93,6 @@ static int fail_all(struct cli *cli, const struct definition_faults *faults)
     return status;
 }
 
-/* The files have mistakes: which of their names lead nowhere is asked beside them, where a server
- * answers. */
-static int refuse_files(struct cli *cli, const struct definitions *d)
-{
-    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-    struct err err = ERR_INIT;
-
-    if (!d->faults->unread && send_definitions(cli, d, DRY_RUN, &reply, &err) != E_OK &&
-        err.code == E_INVALID)
-        gather_refusals(d, &reply, &err, d->faults);
-    (void)fail_all(cli, d->faults);
-    return CLI_USAGE;
-}
-
 /* The sections that only `serve` reads. */
 static void tell_passed_over(const struct definitions *d)
 {
@@ -148,8 +127,13 @@ int cmd_apply(struct cli *cli)
         if (definitions_read(&d, cli->args.words.items[i], &err) != E_OK)
             break; /* too many */
     }
-    if (faults.items.count > 0)
-        return refuse_files(cli, &d);
+    if (faults.items.count > 0) {
+        /* A server, where one answers, knows which of their names lead nowhere. */
+        if (!faults.unread && send_definitions(cli, &d, DRY_RUN, &reply, &err) == E_INVALID)
+            gather_refusals(&d, &reply, &err, &faults);
+        (void)fail_all(cli, &faults);
+        return CLI_USAGE;
+    }
     if (send_definitions(cli, &d, AS_ASKED, &reply, &err) != E_OK) {
         gather_refusals(&d, &reply, &err, &faults);
         return fail_all(cli, &faults);

@@ -101,15 +101,6 @@ static enum err_code ask(struct bench *b, const char *method, const char *path, 
     return cli_call(b->cli, &r, &reply, err);
 }
 
-static enum err_code make_queue(struct bench *b, const struct part *p, struct err *err)
-{
-    char path[128];
-
-    snprintf(b->queue, sizeof(b->queue), "bench-%d-%s", (int)getpid(), p->name);
-    snprintf(path, sizeof(path), "/v1/queues/%s", b->queue);
-    return ask(b, "PUT", path, "{\"description\":\"of waybill bench\"}", err);
-}
-
 static enum err_code delete_jobs(struct bench *b, struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
@@ -123,7 +114,10 @@ static enum err_code delete_jobs(struct bench *b, struct err *err)
         .body = slice_of(body),
     };
 
-    if (cli_call(b->cli, &r, &reply, err) != E_OK)
+    /* The job in hand when time was up goes back: a running one could not be deleted. */
+    if (ask(b, "POST", "/v1/claim", "{\"worker\":\"load-0\",\"queues\":{},\"max\":0,\"all\":true}",
+            err) != E_OK ||
+        cli_call(b->cli, &r, &reply, err) != E_OK)
         return err->code;
     snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", reply_text(reply.json, "id"));
     while (strcmp(reply_text(reply.json, "state"), "done") != 0) {
@@ -135,38 +129,26 @@ static enum err_code delete_jobs(struct bench *b, struct err *err)
     return E_OK;
 }
 
-/* The job in hand when time was up goes back: a running one could not be deleted. */
-static enum err_code give_back(struct bench *b, struct err *err)
-{
-    return ask(b, "POST", "/v1/claim",
-               "{\"worker\":\"load-0\",\"queues\":{},\"max\":0,\"all\":true}", err);
-}
-
-static enum err_code remove_queue(struct bench *b, struct err *err)
-{
-    char path[128];
-
-    if (give_back(b, err) != E_OK || delete_jobs(b, err) != E_OK)
-        return err->code;
-    snprintf(path, sizeof(path), "/v1/queues/%s", b->queue);
-    return ask(b, "DELETE", path, NULL, err);
-}
-
 static enum err_code measure_part(struct bench *b, const struct part *p, struct err *err)
 {
     CLEANUP(mem) struct load_report *report = mem_zalloc(sizeof(*report));
     struct err second = ERR_INIT;
+    char path[128];
 
-    if (make_queue(b, p, err) != E_OK)
+    snprintf(b->queue, sizeof(b->queue), "bench-%d-%s", (int)getpid(), p->name);
+    snprintf(path, sizeof(path), "/v1/queues/%s", b->queue);
+    if (ask(b, "PUT", path, "{\"description\":\"of waybill bench\"}", err) != E_OK)
         return err->code;
     struct load_plan plan = plan_of(b, p);
     enum err_code code = load_run(&load_http, &plan, report, err);
 
     if (code == E_OK)
         print_report(b, p, &plan, report);
-    enum err_code removed = remove_queue(b, code == E_OK ? err : &second);
+    struct err *to = code == E_OK ? err : &second; /* the first error counts */
 
-    return code != E_OK ? code : removed;
+    if (delete_jobs(b, to) == E_OK)
+        (void)ask(b, "DELETE", path, NULL, to);
+    return err->code;
 }
 
 static int measure(struct bench *b, const char *url)
@@ -216,15 +198,6 @@ static enum err_code measure_sync(const char *dir, int64_t *ret_median_us, struc
     return E_OK;
 }
 
-static void print_sync(const struct cli *cli, int64_t us)
-{
-    if (cli->json)
-        printf("{\"part\":\"sync\",\"p50_ms\":%.3f}\n", ms(us));
-    else
-        printf("%-38sp50 %8.3f ms\n", "4 KiB to stable storage", ms(us));
-    fflush(stdout);
-}
-
 static int measure_own(void *ctx, const char *url, const char *unix_url)
 {
     struct bench *b = ctx;
@@ -252,7 +225,10 @@ int cmd_bench(struct cli *cli)
         dir = ".";
     if (bench_check_disk(dir, &err) != E_OK || measure_sync(dir, &sync_us, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
-    print_sync(cli, sync_us);
+    printf(cli->json ? "{\"part\":\"sync\",\"p50_ms\":%.3f}\n"
+                     : "4 KiB to stable storage               p50 %8.3f ms\n",
+           ms(sync_us));
+    fflush(stdout);
     if (bench_with_server(dir, measure_own, &b, &status, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     return status;

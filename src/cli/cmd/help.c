@@ -72,18 +72,6 @@ static void add_table(struct buf *b, const struct command *table)
     buf_add_char(b, ']');
 }
 
-static int print_table_json(void)
-{
-    CLEANUP(buf) struct buf b = BUF_INIT(TABLE_JSON_MAX);
-
-    buf_add_str(&b, "{\"verbs\":");
-    add_table(&b, commands);
-    buf_add_char(&b, '}');
-    ASSERT(!b.overflowed);
-    puts(buf_text(&b));
-    return CLI_OK;
-}
-
 /* `help queue pause` is `queue pause --help`. */
 static int explain(struct cli *cli)
 {
@@ -102,14 +90,21 @@ static int explain(struct cli *cli)
 
 int cmd_help(struct cli *cli)
 {
-    if (args_has(&cli->args, "markdown"))
+    CLEANUP(buf) struct buf json = BUF_INIT(TABLE_JSON_MAX);
+
+    if (args_has(&cli->args, "markdown")) {
         help_markdown(stdout);
-    else if (cli->json)
-        return print_table_json();
-    else if (cli->args.words.count > 0)
+    } else if (cli->json) {
+        buf_add_str(&json, "{\"verbs\":");
+        add_table(&json, commands);
+        buf_add_char(&json, '}');
+        ASSERT(!json.overflowed);
+        puts(buf_text(&json));
+    } else if (cli->args.words.count > 0) {
         return explain(cli);
-    else
+    } else {
         help_overview(stdout, cli->screen.width);
+    }
     return CLI_OK;
 }
 

@@ -114,13 +114,6 @@ int cmd_resend(struct cli *cli)
 
 /* ---- set ---- */
 
-/* A newline in JSON is white space; inside strings it is escaped. */
-static void add_on_one_line(struct buf *line, struct slice json)
-{
-    for (size_t i = 0; i < json.size; i++)
-        buf_add_char(line, json.data[i] == '\n' || json.data[i] == '\r' ? ' ' : json.data[i]);
-}
-
 static int say_set(struct cli *cli, const struct value_pair *pair)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(WORD_LINE_MAX);
@@ -137,7 +130,7 @@ static int say_set(struct cli *cli, const struct value_pair *pair)
     if (jtext_check(pair->value, &json, &err) != E_OK)
         return cli_usage(cli, "'%.*s' is not JSON: %s", (int)pair->key.size, pair->key.data,
                          err.msg);
-    add_on_one_line(&line, json);
+    pairs_add_one_line(&line, json);
     return say(cli, &line);
 }
 
@@ -164,17 +157,12 @@ int cmd_set(struct cli *cli)
 
 /* ---- emit ---- */
 
-static const char *emit_word(const struct cli *cli)
-{
-    return args_has(&cli->args, "now") ? "emit!" : "emit";
-}
-
 static int say_emit(struct cli *cli, struct slice job)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(WORD_LINE_MAX);
 
-    buf_addf(&line, "%s ", emit_word(cli));
-    add_on_one_line(&line, job);
+    buf_add_str(&line, args_has(&cli->args, "now") ? "emit! " : "emit ");
+    pairs_add_one_line(&line, job);
     return say(cli, &line);
 }
 
@@ -296,7 +284,7 @@ int cmd_step(struct cli *cli)
     if (is_json(word) && describes_job(a))
         return cli_usage(cli, "a step given as JSON takes no other options");
     if (is_json(word))
-        add_on_one_line(&line, slice_of(word));
+        pairs_add_one_line(&line, slice_of(word));
     else if (step_text(a, &line, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     return say(cli, &line);

@@ -64,24 +64,6 @@ static int count_cores(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* Further settings of the local worker. */
-struct worker_words {
-    const char *words[2];
-};
-
-static void add_worker_words(const struct args *a, struct server_config *config,
-                             struct worker_words *w)
-{
-    const char *level = args_text(a, "log-level");
-
-    if (level == NULL)
-        return;
-    w->words[0] = "--log-level";
-    w->words[1] = level;
-    config->worker_options = w->words;
-    config->n_worker_options = ARRAY_LEN(w->words);
-}
-
 static enum err_code check_lengths(const struct server_config *c, struct err *err)
 {
     if (c->client_stall_us < STALL_MIN_US || c->client_stall_us > STALL_MAX_US)
@@ -101,22 +83,23 @@ int cmd_serve(struct cli *cli)
     CLEANUP(mem) char *store = NULL;
     const struct given_option *given = NULL;
     CLEANUP(definition_faults) struct definition_faults faults = {.items = VEC_INIT};
-    struct worker_words words;
+    const char *worker_words[] = {"--log-level", args_text(a, "log-level")};
     struct err err = ERR_INIT;
     struct err none = ERR_INIT;
     struct server_config config = {
         .faults = &faults,
         .listen = args_text(a, "listen"),
         .slots = (int)args_int(a, "jobs", count_cores()),
+        .worker_options = worker_words,
+        .n_worker_options = worker_words[1] != NULL ? ARRAY_LEN(worker_words) : 0,
         .trust_clock = args_has(a, "trust-clock"),
         .client_stall_us = args_duration_us(a, "client-stall", STALL_US),
         .worker_silence_us = args_duration_us(a, "worker-silence", SILENCE_US),
     };
 
     if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||
-        take_store(a, &store, &err) != E_OK || gather(cli, &config, &token, &err) != E_OK)
-        return cli_usage(cli, "%s", err.msg);
-    if (check_lengths(&config, &err) != E_OK)
+        take_store(a, &store, &err) != E_OK || gather(cli, &config, &token, &err) != E_OK ||
+        check_lengths(&config, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     cli_set_log_level(a);
     for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;)
@@ -127,7 +110,6 @@ int cmd_serve(struct cli *cli)
     config.n_definitions = definitions.count;
     if (client_default_data_dir(&default_dir, &none) == E_OK)
         config.default_data_dir = default_dir;
-    add_worker_words(a, &config, &words);
     enum err_code code = server_run(&config, &err);
 
     VEC_DEINIT(&definitions);

@@ -179,15 +179,6 @@ static void print_piece(struct log_printer *p, struct slice data)
     p->mid_line = data.data[data.size - 1] != '\n';
 }
 
-static void print_header(struct log_printer *p, int64_t attempt)
-{
-    output_log_end(p->cli->outputs);
-    printf("%s%s── attempt %" PRId64 " ──%s\n", p->mid_line ? "\n" : "",
-           screen_on(&p->cli->screen, COLOUR_DIM), attempt,
-           screen_off(&p->cli->screen, COLOUR_DIM));
-    p->mid_line = false;
-}
-
 /* False also when unknown. */
 static bool was_lost(struct log_printer *p, int64_t attempt)
 {
@@ -208,22 +199,24 @@ static bool was_lost(struct log_printer *p, int64_t attempt)
     return lost;
 }
 
-static void tell_attempt(struct log_printer *p, int64_t attempt)
-{
-    const char *how = was_lost(p, attempt - 1) ? "was lost" : "ended";
-
-    fflush(stdout);
-    fprintf(stderr, "waybill: attempt %" PRId64 " %s; attempt %" PRId64 " begins\n", attempt - 1,
-            how, attempt);
-}
-
 /* Of a place before where we are nothing is told: it is printed, or was skipped. */
 static void begin_attempt(struct log_printer *p, const json_t *mark)
 {
-    if (sets_attempts_apart(p))
-        print_header(p, part_of(mark, 0));
-    else if (p->next_attempt > 0 && part_of(mark, 1) >= p->offset)
-        tell_attempt(p, part_of(mark, 0));
+    int64_t attempt = part_of(mark, 0);
+
+    if (sets_attempts_apart(p)) {
+        output_log_end(p->cli->outputs);
+        printf("%s%s── attempt %" PRId64 " ──%s\n", p->mid_line ? "\n" : "",
+               screen_on(&p->cli->screen, COLOUR_DIM), attempt,
+               screen_off(&p->cli->screen, COLOUR_DIM));
+        p->mid_line = false;
+    } else if (p->next_attempt > 0 && part_of(mark, 1) >= p->offset) {
+        const char *how = was_lost(p, attempt - 1) ? "was lost" : "ended";
+
+        fflush(stdout);
+        fprintf(stderr, "waybill: attempt %" PRId64 " %s; attempt %" PRId64 " begins\n",
+                attempt - 1, how, attempt);
+    }
     p->next_attempt++;
 }
 

@@ -186,31 +186,27 @@ static void print_stopped(const struct screen *s, const struct overview *o, int6
     }
 }
 
-static void print_waits(const struct screen *s, const struct overview *o, int64_t now_at)
-{
-    const json_t *queue = NULL;
-
-    if (count_all(o, "ready") == 0)
-        return;
-    fputs("\nwaiting\n", screen_out(s));
-    for (size_t i = 0; (queue = json_array_get(queues_of(o), i)) != NULL; i++)
-        print_waiting(s, queue, now_at);
-}
-
-static void add_what(struct table *t, const json_t *job)
+/* Every table of jobs ends with these columns. */
+static void add_what_and_about(struct table *t, const json_t *job, int64_t now_at)
 {
     CLEANUP(buf) struct buf what = BUF_INIT(JOB_SUMMARY_MAX);
+    CLEANUP(buf) struct buf about = BUF_INIT(4096);
 
     job_summary(job, &what);
     table_add(t, COLOUR_PLAIN, buf_text(&what));
-}
-
-static void add_about(struct table *t, const json_t *job, int64_t now_at)
-{
-    CLEANUP(buf) struct buf about = BUF_INIT(4096);
-
     job_about(job, now_at, &about);
     table_add(t, COLOUR_PLAIN, buf_text(&about));
+}
+
+/* Nothing at all without rows; `more` jobs are not among them. */
+static void print_jobs(const struct screen *s, const struct table *t, int64_t more)
+{
+    if (t->cells.count == 0)
+        return;
+    fputc('\n', screen_out(s));
+    table_print(t, s);
+    if (more > 0)
+        fprintf(screen_out(s), "and %" PRId64 " more\n", more);
 }
 
 /* Those that wait, the newest first, so that one can be looked into. */
@@ -234,48 +230,18 @@ static void print_waiting_jobs(const struct screen *s, const struct overview *o,
         table_add(&t, state_colour(state), reply_text(job, "id"));
         table_add(&t, COLOUR_PLAIN, reply_text(job, "queue"));
         table_add(&t, state_colour(state), state);
-        add_what(&t, job);
-        add_about(&t, job, now_at);
+        add_what_and_about(&t, job, now_at);
     }
-    if (t.cells.count == 0)
-        return;
-    fputc('\n', screen_out(s));
-    table_print(&t, s);
-    if (more > 0)
-        fprintf(screen_out(s), "and %" PRId64 " more\n", more);
-}
-
-static void add_bar(struct table *t, const json_t *job)
-{
-    CLEANUP(buf) struct buf bar = BUF_INIT(200);
-    int percent = job_percent(job);
-
-    if (percent >= 0) {
-        bar_add(&bar, percent, 100, BAR_COLUMNS);
-        buf_addf(&bar, " %3d%%", percent);
-    }
-    table_add(t, COLOUR_BLUE, buf_text(&bar));
-}
-
-static bool any_progress(const struct overview *o)
-{
-    const json_t *job = NULL;
-
-    for (size_t i = 0; (job = json_array_get(json_object_get(o->running.json, "jobs"), i)) != NULL;
-         i++) {
-        if (job_percent(job) >= 0)
-            return true;
-    }
-    return false;
+    print_jobs(s, &t, more);
 }
 
 static void print_running(const struct screen *s, const struct overview *o, int64_t now_at)
 {
-    const struct column columns[] = {
+    struct column columns[] = {
         {.title = "RUNNING"},
         {.title = "QUEUE", .shrinks = true},
         {.title = "FOR", .right = true},
-        {.title = any_progress(o) ? "PROGRESS" : ""},
+        {.title = ""}, /* PROGRESS when a job tells it */
         {.title = "WHAT", .shrinks = true},
         {.title = "ABOUT"},
     };
@@ -286,21 +252,22 @@ static void print_running(const struct screen *s, const struct overview *o, int6
 
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
+        CLEANUP(buf) struct buf bar = BUF_INIT(200);
+        int percent = job_percent(job);
         char age[SHORT_TEXT_SIZE];
 
         table_add(&t, COLOUR_BLUE, reply_text(job, "id"));
         table_add(&t, COLOUR_PLAIN, reply_text(job, "queue"));
         table_add(&t, COLOUR_PLAIN, age_format(now_at - reply_time(job, "started_at"), age));
-        add_bar(&t, job);
-        add_what(&t, job);
-        add_about(&t, job, now_at);
+        if (percent >= 0) {
+            columns[3].title = "PROGRESS";
+            bar_add(&bar, percent, 100, BAR_COLUMNS);
+            buf_addf(&bar, " %3d%%", percent);
+        }
+        table_add(&t, COLOUR_BLUE, buf_text(&bar));
+        add_what_and_about(&t, job, now_at);
     }
-    if (t.cells.count == 0)
-        return;
-    fputc('\n', screen_out(s));
-    table_print(&t, s);
-    if (more > 0)
-        fprintf(screen_out(s), "and %" PRId64 " more\n", more);
+    print_jobs(s, &t, more);
 }
 
 static void print_workers(const struct screen *s, const struct overview *o, int64_t now_at)
@@ -376,18 +343,16 @@ static void print_failures(const struct screen *s, const struct overview *o, int
         table_add(&t, COLOUR_PLAIN, reply_text(job, "queue"));
         table_addf(&t, COLOUR_PLAIN, "%s ago",
                    age_format(now_at - reply_time(job, "finished_at"), age));
-        add_what(&t, job);
-        add_about(&t, job, now_at);
+        add_what_and_about(&t, job, now_at);
     }
-    if (t.cells.count == 0)
-        return;
-    fputc('\n', screen_out(s));
-    table_print(&t, s);
+    print_jobs(s, &t, 0);
 }
 
 void overview_print(const struct cli *cli, const struct screen *s, const struct overview *o,
                     int64_t now_at)
 {
+    const json_t *queue = NULL;
+
     print_server(cli, s, o->server.json);
     print_local_worker(s, o->server.json);
     print_servers(s, o->server.json, now_at);
@@ -395,7 +360,10 @@ void overview_print(const struct cli *cli, const struct screen *s, const struct 
     print_queues(s, o, now_at);
     print_stopped(s, o, now_at);
     print_running(s, o, now_at);
-    print_waits(s, o, now_at);
+    if (count_all(o, "ready") > 0)
+        fputs("\nwaiting\n", screen_out(s));
+    for (size_t i = 0; (queue = json_array_get(queues_of(o), i)) != NULL; i++)
+        print_waiting(s, queue, now_at); /* nothing when it has no ready jobs */
     print_waiting_jobs(s, o, now_at);
     print_workers(s, o, now_at);
     print_failures(s, o, now_at);

@@ -25,9 +25,8 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
         filter_add_queue_json(b->queue, b->states, &body);
     else if (filter_add_json(&cli->args, b->states, &body, err) != E_OK)
         return err->code;
-    if (b->to_queue != NULL) {
+    if (b->to_queue != NULL)
         jtext_put_string(&body, "queue", slice_of(b->to_queue));
-    }
     if (b->alone)
         jtext_put_bool(&body, "alone", true);
     buf_add_char(&body, '}');
@@ -40,36 +39,26 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
     return cli_call(cli, &r, reply, err);
 }
 
-static void show_progress(const struct bulk_request *b, const json_t *bulk)
-{
-    CLEANUP(buf) struct buf line = BUF_INIT(200);
-
-    if (!isatty(STDERR_FILENO))
-        return;
-    buf_addf(&line, "\r%s %" PRId64 " jobs …", b->done, reply_int(bulk, "changed"));
-    output_status(buf_slice(&line));
-}
-
-static void clear_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        output_status(SLICE("\r\033[K"));
-}
-
 static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
                                   struct client_reply *reply, struct err *err)
 {
+    CLEANUP(buf) struct buf line = BUF_INIT(200);
+    bool draws = isatty(STDERR_FILENO);
     char path[64];
 
     snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=1s", reply_text(reply->json, "id"));
     while (strcmp(reply_text(reply->json, "state"), "done") != 0) {
-        show_progress(b, reply->json);
+        buf_clear(&line);
+        buf_addf(&line, "\r%s %" PRId64 " jobs …", b->done, reply_int(reply->json, "changed"));
+        if (draws)
+            output_status(buf_slice(&line));
         client_reply_deinit(reply);
         *reply = CLIENT_REPLY_INIT;
         if (cli_get(cli, path, reply, err) != E_OK)
             return err_wrap(err, "the server continues with it, but");
     }
-    clear_progress();
+    if (draws)
+        output_status(SLICE("\r\033[K"));
     return E_OK;
 }
 

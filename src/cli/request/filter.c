@@ -131,8 +131,7 @@ static bool came_before(const struct args *a, const char *option, const struct g
     return false;
 }
 
-/* Line ends in JSON are white space: inside a string they are escaped. */
-static void add_on_one_line(struct buf *out, struct slice json)
+void pairs_add_one_line(struct buf *out, struct slice json)
 {
     for (size_t i = 0; i < json.size; i++)
         buf_add_char(out, json.data[i] == '\n' || json.data[i] == '\r' ? ' ' : json.data[i]);
@@ -157,7 +156,7 @@ enum err_code pairs_add_json(const struct args *a, const char *option, struct bu
         jtext_add_string(out, pair.key);
         buf_add_char(out, ':');
         if (pair.is_json)
-            add_on_one_line(out, pair.value);
+            pairs_add_one_line(out, pair.value);
         else
             jtext_add_string(out, pair.value);
     }

@@ -23,6 +23,9 @@ MUST_CHECK enum err_code filter_add_json(const struct args *a, const char *state
 /* The same for the jobs of one queue in these states. */
 void filter_add_queue_json(const char *queue, const char *states, struct buf *out);
 
+/* Adds it with line ends as spaces: they are white space in JSON, and escaped inside strings. */
+void pairs_add_one_line(struct buf *out, struct slice json);
+
 /* The values of a repeated K=V or K:=JSON option as a JSON object.  E_INVALID when a key comes
  * twice. */
 MUST_CHECK enum err_code pairs_add_json(const struct args *a, const char *option, struct buf *out,

@@ -23,16 +23,11 @@ static bool find_like(struct slice object, struct slice key, struct slice *ret_v
 
 static void merge(struct slice under, struct slice over, unsigned depth, struct buf *out);
 
-static bool is_merged(struct slice key, struct slice under, struct slice over)
-{
-    return (jtext_key_is(key, "params") || jtext_key_is(key, "labels")) &&
-           jtext_type_of(under) == JTEXT_OBJECT && jtext_type_of(over) == JTEXT_OBJECT;
-}
-
 static void add_laid_over(struct slice key, struct slice under, struct slice over, unsigned depth,
                           struct buf *out)
 {
-    if (depth > 0 || !is_merged(key, under, over)) {
+    if (depth > 0 || (!jtext_key_is(key, "params") && !jtext_key_is(key, "labels")) ||
+        jtext_type_of(under) != JTEXT_OBJECT || jtext_type_of(over) != JTEXT_OBJECT) {
         add_member(out, key, over);
         return;
     }

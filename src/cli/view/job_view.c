@@ -124,26 +124,15 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out)
         add_expected(out, job, now_at);
 }
 
-static void print_name(const struct screen *s, const char *name)
-{
-    fprintf(screen_out(s), "  %s%-*s%s", screen_on(s, COLOUR_DIM), NAME_WIDTH, name,
-            screen_off(s, COLOUR_DIM));
-}
-
-static void print_clean(const struct screen *s, struct slice text)
+static void print_field(const struct screen *s, const char *name, const char *text)
 {
     CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
 
-    clean_text(&clean, text);
-    fprintf(screen_out(s), "%s\n", buf_text(&clean));
-}
-
-static void print_field(const struct screen *s, const char *name, const char *text)
-{
     if (*text == '\0')
         return;
-    print_name(s, name);
-    print_clean(s, slice_of(text));
+    clean_text(&clean, slice_of(text));
+    fprintf(screen_out(s), "  %s%-*s%s%s\n", screen_on(s, COLOUR_DIM), NAME_WIDTH, name,
+            screen_off(s, COLOUR_DIM), buf_text(&clean));
 }
 
 static void print_time(const json_t *job, const char *field, int64_t now_at, const struct screen *s)

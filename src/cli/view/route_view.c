@@ -107,12 +107,6 @@ static const json_t *last_entry(const json_t *job, int64_t number)
     return NULL;
 }
 
-/* An entry that came with the job was made by no worker of ours: that step is not run any more. */
-static bool was_handed_in(const json_t *entry)
-{
-    return entry != NULL && *reply_text(entry, "worker") == '\0';
-}
-
 /* The place of the step that a living job is at; behind all of them when it has ended.  Numbers
  * tell nothing: added steps have higher ones than the final steps behind them. */
 static size_t place_of_job(const json_t *job)
@@ -132,10 +126,12 @@ static size_t place_of_job(const json_t *job)
 static const char *state_of(const json_t *job, size_t place, const json_t *entry)
 {
     size_t at = place_of_job(job);
+    /* An entry that came with the job was made by no worker of ours: its step is not run again. */
+    bool handed_in = entry != NULL && *reply_text(entry, "worker") == '\0';
 
     if (place == at)
         return reply_text(job, "state");
-    if (place > at && !was_handed_in(entry))
+    if (place > at && !handed_in)
         return "to come";
     return entry != NULL ? reply_text(entry, "state") : "not run";
 }

@@ -31,32 +31,9 @@ static bool parse_address(struct slice text, unsigned char address[static CIDR_B
     return inet_pton(AF_INET6, word, address) == 1;
 }
 
-static bool parse_bits(struct slice text, int max, int *ret_bits)
-{
-    int bits = 0;
-
-    if (text.size == 0 || text.size > 3 || (text.size > 1 && text.data[0] == '0'))
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        bits = bits * 10 + (text.data[i] - '0');
-    }
-    *ret_bits = bits;
-    return bits <= max;
-}
-
 static bool bit_of(const unsigned char *address, int i)
 {
     return (address[i / 8] >> (7 - i % 8) & 1) != 0;
-}
-
-static bool has_bits_beyond(const struct cidr *c)
-{
-    for (int i = c->bits; i < V6_BITS; i++)
-        if (bit_of(c->address, i))
-            return true;
-    return false;
 }
 
 enum err_code cidr_parse(struct slice text, struct cidr *ret_cidr, struct err *err)
@@ -65,22 +42,24 @@ enum err_code cidr_parse(struct slice text, struct cidr *ret_cidr, struct err *e
     size_t size = slash == NULL ? text.size : (size_t)(slash - text.data);
     struct cidr c;
     struct quote quote;
+    int64_t bits;
     int max;
-    int bits;
 
     quote_text(&quote, text);
     if (!parse_address(slice_make(text.data, size), c.address, &max))
         return err_set(err, E_INVALID, "%s is not a network like 10.0.0.0/8, 192.0.2.7 or fd00::/8",
                        quote.text);
     bits = max;
-    if (slash != NULL && !parse_bits(slice_make(slash + 1, text.size - size - 1), max, &bits))
+    if (slash != NULL && (!slice_number(slice_make(slash + 1, text.size - size - 1), &bits) ||
+                          bits > max || (slash[1] == '0' && text.size - size > 2)))
         return err_set(err, E_INVALID, "%s: the part after the '/' must be a number from 0 to %d",
                        quote.text, max);
-    c.bits = V6_BITS - max + bits;
-    if (has_bits_beyond(&c))
-        return err_set(err, E_INVALID,
-                       "%s names a host, not a network: it has bits beyond the first %d",
-                       quote.text, bits);
+    c.bits = V6_BITS - max + (int)bits;
+    for (int i = c.bits; i < V6_BITS; i++)
+        if (bit_of(c.address, i))
+            return err_set(err, E_INVALID,
+                           "%s names a host, not a network: it has bits beyond the first %d",
+                           quote.text, (int)bits);
     *ret_cidr = c;
     return E_OK;
 }

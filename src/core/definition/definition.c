@@ -5,8 +5,6 @@
 
 #include "base/jtext/jtext.h"
 #include "core/definition/read.h"
-#include "core/definition/server.h"
-#include "core/definition/triggers.h"
 #include "core/definition/yaml.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
@@ -214,19 +212,6 @@ static enum err_code add_document(struct definition_read *r, struct yaml_value *
     return E_OK;
 }
 
-static enum err_code add_documents(struct definition_read *r, struct slice text)
-{
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct yaml_value *documents;
-
-    if (yaml_parse(r->source->file, text, &arena, &documents, r->err) != E_OK)
-        return r->err->code;
-    for (struct yaml_value *v = documents; v != NULL; v = v->next)
-        if (add_document(r, v) != E_OK)
-            return r->err->code;
-    return E_OK;
-}
-
 /* The counts before a text was read. */
 struct mark {
     size_t of[DEFINITION_KINDS], refs;
@@ -252,20 +237,20 @@ enum err_code definitions_add_from(struct definitions *d, const struct definitio
 {
     struct definition_read r = {.d = d, .source = source, .err = err};
     struct mark before = {.refs = d->refs.count, .server = d->server};
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct yaml_value *document = NULL;
 
     for (size_t i = 0; i < DEFINITION_KINDS; i++)
         before.of[i] = d->of[i].count;
     r.file = arena_copy(&d->arena, slice_of(source->file));
-    if (add_documents(&r, text) == E_OK)
-        return E_OK;
+    if (yaml_parse(source->file, text, &arena, &document, err) == E_OK) {
+        while (document != NULL && add_document(&r, document) == E_OK)
+            document = document->next;
+        if (document == NULL)
+            return E_OK;
+    }
     forget_since(d, &before);
     return err->code;
-}
-
-enum err_code definitions_add(struct definitions *d, const char *file, struct slice text,
-                              struct err *err)
-{
-    return definitions_add_from(d, &(struct definition_source){.file = file}, text, err);
 }
 
 void definitions_json(const struct definitions *d, struct buf *out)

@@ -108,10 +108,6 @@ MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
                                               const struct definition_source *source,
                                               struct slice text, struct err *err);
 
-/* The same for a text whose directory is not known. */
-MUST_CHECK enum err_code definitions_add(struct definitions *d, const char *file, struct slice text,
-                                         struct err *err);
-
 /* Checks that every linked definition exists here or is built in, and the rules for all definitions
  * of a kind together (no join leads back to itself).  For files that are meant to
  * be complete: a server also has what was applied before.  E_INVALID: "FILE:LINE: queue 'a':

@@ -2,7 +2,7 @@
 #include "core/definition/read.h"
 
 #include "core/definition/yaml.h"
-#include "core/object/unknown_key.h"
+#include "core/object/quote.h"
 
 enum err_code definitions_fault(const struct definitions *d, struct err *err)
 {

@@ -31,3 +31,8 @@ enum err_code definition_unknown(const struct definition_read *r, const struct y
 /* "queue 'x' is defined twice, first in FILE:LINE"; the caller adds the place of the second. */
 enum err_code definition_twice(const struct definition_read *r, const char *kind, const char *name,
                                struct definition_place before);
+
+/* The sections for the server itself, which fill r->d->server; a duplicate key or name is an
+ * error. */
+MUST_CHECK enum err_code definition_server_add(struct definition_read *r, struct yaml_value *map);
+MUST_CHECK enum err_code definition_triggers_add(struct definition_read *r, struct yaml_value *map);

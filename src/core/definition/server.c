@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/definition/server.h"
-
 #include "core/definition/read.h"
+
 #include "core/definition/store_url.h"
 #include "core/definition/yaml.h"
 #include "core/object/quote.h"
@@ -27,52 +26,36 @@ static bool is_host(struct slice s)
     return s.size > 0 && s.size <= NAME_BYTES_MAX && has_only(s, LETTERS DIGITS "-._");
 }
 
-static bool is_port(struct slice s)
-{
-    int port = 0;
-
-    if (s.size == 0 || s.size > 5 || !has_only(s, DIGITS))
-        return false;
-    for (size_t i = 0; i < s.size; i++)
-        port = port * 10 + (s.data[i] - '0');
-    return port <= 65535;
-}
-
 /* ---- one function a key; each sets an error without a place ---- */
 
 static enum err_code read_listen(struct definition_read *r, struct slice text)
 {
     const char *colon = text.size == 0 ? NULL : memrchr(text.data, ':', text.size);
     struct quote quote;
+    int64_t port;
 
     if (colon == NULL || !is_host(slice_make(text.data, (size_t)(colon - text.data))) ||
-        !is_port(slice_make(colon + 1, (size_t)(text.data + text.size - colon - 1))))
+        slice_end(text) - colon > 6 ||
+        !slice_number(slice_make(colon + 1, (size_t)(slice_end(text) - colon - 1)), &port) ||
+        port > UINT16_MAX)
         return err_set(r->err, E_INVALID, "%s is not an address like 127.0.0.1:6769 or [::1]:6769",
                        quote_text(&quote, text));
     r->d->server.listen = arena_copy(&r->d->arena, text);
     return E_OK;
 }
 
-static bool skip_scheme(struct slice url, struct slice *ret_rest)
-{
-    static const struct slice schemes[] = {{"http://", 7}, {"https://", 8}};
-
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-        if (url.size > schemes[i].size && memcmp(url.data, schemes[i].data, schemes[i].size) == 0) {
-            *ret_rest = slice_make(url.data + schemes[i].size, url.size - schemes[i].size);
-            return true;
-        }
-    return false;
-}
-
 static enum err_code read_url(struct definition_read *r, struct slice text)
 {
-    struct slice rest;
     struct quote quote;
 
     while (text.size > 0 && text.data[text.size - 1] == '/')
         text.size--;
-    if (text.size > URL_BYTES_MAX || !skip_scheme(text, &rest) || rest.data[0] == '/' ||
+    size_t scheme = slice_begins(text, SLICE("http://"))    ? strlen("http://")
+                    : slice_begins(text, SLICE("https://")) ? strlen("https://")
+                                                            : 0;
+    struct slice rest = slice_make(text.data + scheme, text.size - scheme);
+
+    if (text.size > URL_BYTES_MAX || scheme == 0 || rest.size == 0 || rest.data[0] == '/' ||
         !has_only(rest, LETTERS DIGITS "-._~:/[]@!$&'()*+,;=%"))
         return err_set(r->err, E_INVALID, "%s is not a URL like http://host:6769",
                        quote_text(&quote, text));
@@ -125,13 +108,9 @@ static enum err_code read_name(struct definition_read *r, struct slice text)
 
 static enum err_code read_subscriptions(struct definition_read *r, struct slice text)
 {
-    int64_t n = 0;
+    int64_t n;
 
-    for (size_t i = 0; i < text.size && n >= 0; i++)
-        n = text.data[i] < '0' || text.data[i] > '9' || n > SUBSCRIPTIONS_MAX
-                ? -1
-                : 10 * n + (text.data[i] - '0');
-    if (n < 0 || n > SUBSCRIPTIONS_MAX)
+    if (!slice_number(text, &n) || n > SUBSCRIPTIONS_MAX)
         return err_set(r->err, E_INVALID, "must be a whole number from 0 to %d", SUBSCRIPTIONS_MAX);
     r->d->server.subscriptions = (int)n;
     return E_OK;

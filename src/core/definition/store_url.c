@@ -3,21 +3,15 @@
 
 #include "core/object/quote.h"
 
-/* Offset after `scheme://`; 0 when there is none. */
-static size_t skip_scheme(struct slice url)
-{
-    const char *colon = memchr(url.data, ':', url.size);
-    size_t at = colon == NULL ? 0 : (size_t)(colon - url.data);
-
-    return slice_begins(slice_make(url.data + at, url.size - at), SLICE("://")) ? at + 3 : 0;
-}
-
 /* Marks USER:PASSWORD@.  libpq accepts / ? and @ unencoded in some places, and people forget to
  * encode them in others: so everything from the first colon to the last @ is hidden.  An @ in an
  * option hides more than needed. */
 static void mark_authority(struct slice url, char *marks)
 {
-    size_t begin = skip_scheme(url);
+    const char *scheme = memchr(url.data, ':', url.size); /* its end */
+    size_t before = scheme == NULL ? 0 : (size_t)(scheme - url.data);
+    struct slice rest = slice_make(url.data + before, url.size - before);
+    size_t begin = slice_begins(rest, SLICE("://")) ? before + 3 : 0;
     const char *at = memrchr(url.data + begin, '@', url.size - begin);
     size_t end = at == NULL ? begin : (size_t)(at - url.data);
     const char *colon = memchr(url.data + begin, ':', end - begin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/definition/triggers.h"
+#include "core/definition/read.h"
 
 #include "core/definition/cidr.h"
 #include "core/definition/yaml.h"
@@ -15,40 +15,27 @@ static enum err_code at_network(const struct definition_read *r, const struct ya
     return yaml_err_at(r->err, r->source->file, v->line);
 }
 
-static enum err_code add_network(struct definition_read *r, const struct yaml_value *trigger,
-                                 const struct yaml_value *v, struct definition_trigger *t)
-{
-    if (v->type != YAML_T_TEXT) {
-        (void)err_set(r->err, E_INVALID, "must be a network or a list of them, in quotes");
-        return at_network(r, trigger, v);
-    }
-    if (cidr_parse(v->text, &t->from[t->n_from], r->err) != E_OK)
-        return at_network(r, trigger, v);
-    t->n_from++;
-    return E_OK;
-}
-
 static enum err_code add_networks(struct definition_read *r, const struct yaml_value *trigger,
                                   const struct yaml_value *v, struct definition_trigger *t)
 {
-    size_t count = 1;
+    const struct yaml_value *first = v->type == YAML_T_LIST ? v->first : v;
+    size_t count = v->type != YAML_T_LIST;
 
-    if (v->type == YAML_T_LIST) {
-        count = 0;
-        for (const struct yaml_value *item = v->first; item != NULL; item = item->next)
-            count++;
-    }
+    for (const struct yaml_value *item = first; item != v && item != NULL; item = item->next)
+        count++;
     if (count == 0 || count > DEFINITION_NETWORKS_MAX) {
         (void)err_set(r->err, E_INVALID, "must have 1 to %d networks, not %zu",
                       DEFINITION_NETWORKS_MAX, count);
         return at_network(r, trigger, v);
     }
     t->from = arena_array(&r->d->arena, count, sizeof(*t->from));
-    if (v->type != YAML_T_LIST)
-        return add_network(r, trigger, v, t);
-    for (const struct yaml_value *item = v->first; item != NULL; item = item->next)
-        if (add_network(r, trigger, item, t) != E_OK)
-            return r->err->code;
+    for (const struct yaml_value *item = first; t->n_from < count; item = item->next, t->n_from++)
+        if (item->type != YAML_T_TEXT) {
+            (void)err_set(r->err, E_INVALID, "must be a network or a list of them, in quotes");
+            return at_network(r, trigger, item);
+        } else if (cidr_parse(item->text, &t->from[t->n_from], r->err) != E_OK) {
+            return at_network(r, trigger, item);
+        }
     return E_OK;
 }
 

@@ -10,44 +10,22 @@
 
 enum { NUMBER_TEXT_SIZE = 40 };
 
-static bool is_one_of(struct slice s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (slice_is(s, words[i]))
-            return true;
-    return false;
-}
-
-/* The JSON of null, true and false; NULL for anything else. */
-static const char *find_word(struct slice s)
-{
-    static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
-    static const char *const trues[] = {"true", "True", "TRUE"};
-    static const char *const falses[] = {"false", "False", "FALSE"};
-
-    if (is_one_of(s, nulls, ARRAY_LEN(nulls)))
-        return "null";
-    if (is_one_of(s, trues, ARRAY_LEN(trues)))
-        return "true";
-    if (is_one_of(s, falses, ARRAY_LEN(falses)))
-        return "false";
-    return NULL;
-}
+/* Words of the core schema, and their JSON; NULL: a number that JSON does not have. */
+static const struct {
+    const char *word, *json;
+} words[] = {
+    {"", "null"},       {"~", "null"},    {"null", "null"}, {"Null", "null"},   {"NULL", "null"},
+    {"true", "true"},   {"True", "true"}, {"TRUE", "true"}, {"false", "false"}, {"False", "false"},
+    {"FALSE", "false"}, {".nan", NULL},   {".NaN", NULL},   {".NAN", NULL},     {".inf", NULL},
+    {".Inf", NULL},     {".INF", NULL},   {"-.inf", NULL},  {"-.Inf", NULL},    {"-.INF", NULL},
+    {"+.inf", NULL},    {"+.Inf", NULL},  {"+.INF", NULL},
+};
 
 static struct slice skip_sign(struct slice s)
 {
     if (s.size > 0 && (s.data[0] == '-' || s.data[0] == '+'))
         return slice_make(s.data + 1, s.size - 1);
     return s;
-}
-
-static bool is_unbounded(struct slice s)
-{
-    static const char *const infinite[] = {".inf", ".Inf", ".INF"};
-    static const char *const not_a_number[] = {".nan", ".NaN", ".NAN"};
-
-    return is_one_of(skip_sign(s), infinite, ARRAY_LEN(infinite)) ||
-           is_one_of(s, not_a_number, ARRAY_LEN(not_a_number));
 }
 
 static size_t span(struct slice s, size_t from, const char *set)
@@ -122,32 +100,20 @@ static bool is_real(struct slice s)
     return at == rest.size;
 }
 
-/* The shortest text that reads back as the same number, and as a real. */
-static void format_real(double n, char text[static NUMBER_TEXT_SIZE])
-{
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, NUMBER_TEXT_SIZE, "%.*g", digits, n);
-        if (strtod(text, NULL) == n)
-            break;
-    }
-    size_t size = strlen(text);
-
-    if (strpbrk(text, ".e") == NULL)
-        snprintf(text + size, NUMBER_TEXT_SIZE - size, ".0");
-}
-
 static enum err_code resolve_real(struct slice s, struct arena *arena, struct yaml_value *v,
                                   struct err *err)
 {
-    char text[NUMBER_TEXT_SIZE];
+    CLEANUP(buf) struct buf text = BUF_INIT(NUMBER_TEXT_SIZE);
     struct quote quote;
     double n = strtod(arena_strdup(arena, s), NULL);
 
     if (!isfinite(n))
         return err_set(err, E_INVALID, "%s is too large for a number", quote_text(&quote, s));
-    format_real(n, text);
+    buf_add_real(&text, n);
+    if (strpbrk(buf_text(&text), ".e") == NULL)
+        buf_add_str(&text, ".0"); /* it stays a real */
     v->type = YAML_T_PLAIN;
-    v->text = arena_copy(arena, slice_of(text));
+    v->text = arena_copy(arena, buf_slice(&text));
     return E_OK;
 }
 
@@ -170,19 +136,21 @@ static enum err_code resolve_whole(struct slice s, struct slice digits, int base
 enum err_code yaml_scalar_resolve(struct slice plain, struct arena *arena, struct yaml_value *v,
                                   struct err *err)
 {
-    const char *word = find_word(plain);
     struct slice digits;
     struct quote quote;
+    size_t i = 0;
 
-    if (word != NULL) {
-        v->type = YAML_T_PLAIN;
-        v->text = slice_of(word);
-        return E_OK;
-    }
-    if (is_unbounded(plain))
+    while (i < ARRAY_LEN(words) && !slice_is(plain, words[i].word))
+        i++;
+    if (i < ARRAY_LEN(words) && words[i].json == NULL)
         return err_set(err, E_INVALID,
                        "%s is not a number that can be kept; for text put it in quotes",
                        quote_text(&quote, plain));
+    if (i < ARRAY_LEN(words)) {
+        v->type = YAML_T_PLAIN;
+        v->text = slice_of(words[i].json);
+        return E_OK;
+    }
     int base = whole_base(plain, &digits);
 
     if (base != 0)

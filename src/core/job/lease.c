@@ -55,31 +55,14 @@ struct slice lease_format(const struct siphash_key *key, const struct lease *l,
     return slice_make(text, n + REST_SIZE);
 }
 
-static bool parse_fence(struct slice text, int64_t *ret_fence)
-{
-    int64_t fence = 0;
-
-    if (text.size == 0 || text.data[0] == '0')
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        char c = text.data[i];
-
-        if (c < '0' || c > '9' || __builtin_mul_overflow(fence, 10, &fence) ||
-            __builtin_add_overflow(fence, c - '0', &fence))
-            return false;
-    }
-    *ret_fence = fence;
-    return true;
-}
-
 bool lease_parse(struct slice text, int64_t *ret_token, int64_t *ret_fence)
 {
     if (text.size <= REST_SIZE || text.size > LEASE_TEXT_MAX)
         return false;
     size_t n = text.size - REST_SIZE;
 
-    return text.data[n] == '.' && text.data[n + 1 + TOKEN_SIZE] == '.' &&
-           parse_fence(slice_make(text.data, n), ret_fence) &&
+    return text.data[n] == '.' && text.data[n + 1 + TOKEN_SIZE] == '.' && text.data[0] != '0' &&
+           slice_number(slice_make(text.data, n), ret_fence) &&
            id_parse(slice_make(text.data + n + 1, TOKEN_SIZE), ret_token);
 }
 

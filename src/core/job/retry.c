@@ -7,18 +7,13 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 
-static const struct retry_exit_rule *find_rule(const struct retry_policy *p, int exit)
-{
-    for (size_t i = 0; i < p->n_exits; i++)
-        if (exit >= p->exits[i].first && exit <= p->exits[i].last)
-            return &p->exits[i];
-    return NULL;
-}
-
 enum retry_verdict retry_judge(const struct retry_policy *p, const struct retry_attempt *a)
 {
-    const struct retry_exit_rule *rule = a->exited ? find_rule(p, a->exit) : NULL;
+    const struct retry_exit_rule *rule = NULL;
 
+    for (size_t i = 0; i < p->n_exits && a->exited && rule == NULL; i++)
+        if (a->exit >= p->exits[i].first && a->exit <= p->exits[i].last)
+            rule = &p->exits[i];
     if (a->final || (rule != NULL && rule->then == RETRY_EXIT_NEVER))
         return RETRY_FINAL;
     if (rule != NULL && rule->then == RETRY_EXIT_LATER)

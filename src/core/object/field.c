@@ -43,16 +43,8 @@ static bool size_parse(struct slice text, int64_t *ret_bytes)
             shift = size_units[i].shift;
     if (shift > 0)
         text.size--;
-    if (text.size == 0)
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        char c = text.data[i];
-
-        if (c < '0' || c > '9' || __builtin_mul_overflow(bytes, 10, &bytes) ||
-            __builtin_add_overflow(bytes, c - '0', &bytes))
-            return false;
-    }
-    return !__builtin_mul_overflow(bytes, INT64_C(1) << shift, ret_bytes);
+    return slice_number(text, &bytes) &&
+           !__builtin_mul_overflow(bytes, INT64_C(1) << shift, ret_bytes);
 }
 
 /* ---- messages ---- */
@@ -299,19 +291,6 @@ enum err_code field_read(struct object_read *r, const struct field *f, struct sl
 
 /* ---- writing ---- */
 
-/* The shortest text that reads back as the same number. */
-static void write_real(double n, struct buf *out)
-{
-    char text[32];
-
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, n);
-        if (strtod(text, NULL) == n)
-            break;
-    }
-    buf_add_str(out, text);
-}
-
 void field_write(const void *from, const struct field *f, struct buf *out)
 {
     const void *at = (const char *)from + f->offset;
@@ -323,7 +302,7 @@ void field_write(const void *from, const struct field *f, struct buf *out)
     case FIELD_T_TEXT: jtext_add_string(out, *(const struct slice *)at); break;
     case FIELD_T_INT: buf_add_int(out, *(const int *)at); break;
     case FIELD_T_INT64: buf_add_int(out, *(const int64_t *)at); break;
-    case FIELD_T_REAL: write_real(*(const double *)at, out); break;
+    case FIELD_T_REAL: buf_add_real(out, *(const double *)at); break;
     case FIELD_T_LENGTH:
         jtext_add_string(out, slice_of(duration_format(*(const int64_t *)at, length)));
         break;

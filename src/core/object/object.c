@@ -5,7 +5,6 @@
 
 #include "base/jtext/jtext.h"
 #include "core/object/quote.h"
-#include "core/object/unknown_key.h"
 
 enum { PLACE_SIZE = 160 };
 

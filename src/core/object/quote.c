@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/object/quote.h"
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/jtext/jtext.h"
+#include "base/text/nearest.h"
 #include "base/text/printable.h"
 #include "base/text/utf8.h"
+
+enum { KEYS_SHOWN = 1000 }; /* bytes */
 
 /* Appends at `used`; returns the new size of the text. */
 static size_t append(struct quote *q, size_t used, struct slice more)
@@ -62,6 +66,21 @@ const char *quote_json(struct quote *q, struct slice value)
     case JTEXT_OBJECT: break;
     }
     return quote_plain(q, slice_of(jtext_type_name(jtext_type_of(value))));
+}
+
+enum err_code unknown_key(struct slice name, const char *const *words, size_t n, size_t n_shown,
+                          struct err *err)
+{
+    CLEANUP(buf) struct buf all = BUF_INIT(KEYS_SHOWN);
+    const char *near = nearest_word(name, words, n);
+    struct quote quote;
+
+    quote_text(&quote, name);
+    if (near != NULL)
+        return err_set(err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
+    for (size_t i = 0; i < n_shown; i++)
+        buf_addf(&all, " %s", words[i]);
+    return err_set(err, E_INVALID, "unknown key %s, the keys are:%s", quote.text, buf_text(&all));
 }
 
 bool text_has_control(struct slice utf8)

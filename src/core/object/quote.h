@@ -5,7 +5,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "base/err.h"
 #include "base/slice.h"
 
 #define QUOTE_TEXT_MAX 40
@@ -20,6 +22,11 @@ const char *quote_text(struct quote *q, struct slice text);
 
 /* A checked JSON value: strings as above, numbers, words and null as they are, else "an object". */
 const char *quote_json(struct quote *q, struct slice value);
+
+/* Refuses an unknown key: names the nearest known one, or lists them.  E_INVALID.  Only the first
+ * `n_shown` of `words` are listed; the nearest may be any of them. */
+enum err_code unknown_key(struct slice name, const char *const *words, size_t n, size_t n_shown,
+                          struct err *err);
 
 /* Whether a control character is in it: C0, DEL or C1. */
 bool text_has_control(struct slice utf8);

@@ -2,39 +2,32 @@
 #include "base/jtext/jtext.h"
 #include "core/object/object.h"
 
-static void add_reference(struct buf *out, const char *name)
-{
-    buf_addf(out, "{\"$ref\":\"#/components/schemas/%s\"}", name);
-}
-
 /* Adds a reference to a named schema, or one written with single quotes. */
 static void add_given(struct buf *out, const char *schema)
 {
-    if (schema[0] != '{') {
-        add_reference(out, schema);
-        return;
-    }
-    for (const char *p = schema; *p != '\0'; p++)
+    if (schema[0] != '{')
+        buf_addf(out, "{\"$ref\":\"#/components/schemas/%s\"}", schema);
+    for (const char *p = schema; *p != '\0' && schema[0] == '{'; p++)
         buf_add_char(out, *p == '\'' ? '"' : *p);
 }
 
-static void add_type(struct buf *out, const char *type, const struct field *f)
-{
-    if (f->null)
-        buf_addf(out, "{\"type\":[\"%s\",\"null\"]", type);
-    else
-        buf_addf(out, "{\"type\":\"%s\"", type);
-}
-
-/* A bound in bytes also holds for characters. */
-static void add_bounds(struct buf *out, const char *min, const char *max, const struct field *f)
-{
-    if (f->min != 0)
-        jtext_put_int(out, min, f->min);
-    if (f->max != INT64_MAX)
-        jtext_put_int(out, max, f->max);
-    buf_add_char(out, '}');
-}
+/* Plain types, and those that have a schema of their own. */
+static const struct {
+    const char *type, *min, *max;
+    const char *schema;
+} types[] = {
+    [FIELD_T_TEXT] = {"string", "minLength", "maxLength", NULL}, /* bytes: also of characters */
+    [FIELD_T_INT] = {"integer", "minimum", "maximum", NULL},
+    [FIELD_T_INT64] = {"integer", "minimum", "maximum", NULL},
+    [FIELD_T_REAL] = {"number", "minimum", "maximum", NULL},
+    [FIELD_T_BOOL] = {.type = "boolean"},
+    [FIELD_T_OBJECT] = {.type = "object"},
+    [FIELD_T_LENGTH] = {.schema = "Length"},
+    [FIELD_T_SIZE] = {.schema = "Size"},
+    [FIELD_T_TIME] = {.schema = "Time"},
+    [FIELD_T_ID] = {.schema = "Id"},
+    [FIELD_T_UNBUILT] = {.type = NULL},
+};
 
 static void add_words(struct buf *out, const struct field *f)
 {
@@ -48,38 +41,23 @@ static void add_words(struct buf *out, const struct field *f)
 
 static void add_by_type(struct buf *out, const struct field *f)
 {
-    switch (f->type) {
-    case FIELD_T_TEXT:
-        add_type(out, "string", f);
-        add_bounds(out, "minLength", "maxLength", f);
-        break;
-    case FIELD_T_INT:
-    case FIELD_T_INT64:
-        add_type(out, "integer", f);
-        add_bounds(out, "minimum", "maximum", f);
-        break;
-    case FIELD_T_REAL:
-        add_type(out, "number", f);
-        add_bounds(out, "minimum", "maximum", f);
-        break;
-    case FIELD_T_BOOL:
-        add_type(out, "boolean", f);
+    const char *type = types[f->type].type;
+
+    if (type != NULL) {
+        buf_addf(out, f->null ? "{\"type\":[\"%s\",\"null\"]" : "{\"type\":\"%s\"", type);
+        if (types[f->type].min != NULL && f->min != 0)
+            jtext_put_int(out, types[f->type].min, f->min);
+        if (types[f->type].max != NULL && f->max != INT64_MAX)
+            jtext_put_int(out, types[f->type].max, f->max);
         buf_add_char(out, '}');
-        break;
-    case FIELD_T_OBJECT:
-        add_type(out, "object", f);
-        buf_add_char(out, '}');
-        break;
-    case FIELD_T_LENGTH: add_reference(out, "Length"); break;
-    case FIELD_T_SIZE: add_reference(out, "Size"); break;
-    case FIELD_T_TIME: add_reference(out, "Time"); break;
-    case FIELD_T_ID: add_reference(out, "Id"); break;
-    case FIELD_T_WORD: add_words(out, f); break;
-    case FIELD_T_MEMBERS: object_schema(f->of, out); break;
-    case FIELD_T_JSON:
-    case FIELD_T_CUSTOM:
-    case FIELD_T_IGNORED:
-    case FIELD_T_UNBUILT: buf_add_str(out, "{}"); break;
+    } else if (types[f->type].schema != NULL) {
+        add_given(out, types[f->type].schema);
+    } else if (f->type == FIELD_T_WORD) {
+        add_words(out, f);
+    } else if (f->type == FIELD_T_MEMBERS) {
+        object_schema(f->of, out);
+    } else {
+        buf_add_str(out, "{}");
     }
 }
 

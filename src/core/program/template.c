@@ -21,17 +21,6 @@ bool template_is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static size_t name_end(struct slice text, size_t at)
-{
-    size_t end = at;
-
-    if (end >= text.size || !template_is_name_char(text.data[end]))
-        return at;
-    while (end < text.size && (template_is_name_char(text.data[end]) || text.data[end] == '-'))
-        end++;
-    return end;
-}
-
 static struct slice cut(struct slice text, size_t from, size_t to)
 {
     return slice_make(text.data + from, to - from);
@@ -41,8 +30,7 @@ enum err_code template_brace_read(struct slice text, size_t at, struct arena *ar
                                   enum template_brace *ret_kind, struct template_part *ret_part,
                                   size_t *ret_size, struct err *err)
 {
-    size_t end = name_end(text, at + 1);
-    size_t close = end;
+    size_t end = at + 1; /* of the name, which does not begin with '-' */
     struct template_part part = {.named = true};
 
     *ret_kind = TEMPLATE_BRACE_PLAIN;
@@ -50,8 +38,13 @@ enum err_code template_brace_read(struct slice text, size_t at, struct arena *ar
         *ret_kind = TEMPLATE_BRACE_ESCAPED;
         return E_OK;
     }
+    while (end < text.size &&
+           (template_is_name_char(text.data[end]) || (text.data[end] == '-' && end > at + 1)))
+        end++;
     if (end == at + 1 || end >= text.size)
         return E_OK;
+    size_t close = end;
+
     if (text.data[end] == ':' && end + 1 < text.size && text.data[end + 1] == '-') {
         const char *brace = memchr(text.data + end, '}', text.size - end);
         struct quote quote;
@@ -143,52 +136,32 @@ void template_add_literal(struct slice text, struct buf *out)
 
 /* ---- names that are always defined ---- */
 
-static void add_id(const struct template_values *v, struct buf *out)
+enum always { ALWAYS_ID, ALWAYS_QUEUE, ALWAYS_ATTEMPT, ALWAYS_NOW, ALWAYS_DAY, ALWAYS_COUNT };
+
+static const char *const always_names[] = {"id", "queue", "attempt", "now", "day"};
+
+/* ALWAYS_COUNT: the name is a param. */
+static enum always find_always(struct slice name)
 {
-    buf_add_slice(out, v->id);
+    unsigned i = 0;
+
+    while (i < ALWAYS_COUNT && !slice_is(name, always_names[i]))
+        i++;
+    return (enum always)i;
 }
 
-static void add_queue(const struct template_values *v, struct buf *out)
-{
-    buf_add_slice(out, v->queue);
-}
-
-static void add_attempt(const struct template_values *v, struct buf *out)
-{
-    buf_add_int(out, v->attempt);
-}
-
-static void add_now(const struct template_values *v, struct buf *out)
+static void add_always(enum always which, const struct template_values *v, struct buf *out)
 {
     char text[TIME_TEXT_SIZE];
 
-    buf_add_str(out, time_format(v->now_at - v->now_at % US_PER_S, text));
-}
-
-static void add_day(const struct template_values *v, struct buf *out)
-{
-    char text[TIME_TEXT_SIZE];
-
-    buf_add(out, time_format(v->now_at, text), strlen("2026-11-15"));
-}
-
-typedef void always_fn(const struct template_values *v, struct buf *out);
-
-static const struct {
-    const char *name;
-    always_fn *add;
-} always[] = {
-    {"id", add_id},   {"queue", add_queue}, {"attempt", add_attempt},
-    {"now", add_now}, {"day", add_day},
-};
-
-/* NULL: the name is a param. */
-static always_fn *find_always(struct slice name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(always); i++)
-        if (slice_is(name, always[i].name))
-            return always[i].add;
-    return NULL;
+    switch (which) {
+    case ALWAYS_ID: buf_add_slice(out, v->id); break;
+    case ALWAYS_QUEUE: buf_add_slice(out, v->queue); break;
+    case ALWAYS_ATTEMPT: buf_add_int(out, v->attempt); break;
+    case ALWAYS_NOW: buf_add_str(out, time_format(v->now_at - v->now_at % US_PER_S, text)); break;
+    case ALWAYS_DAY: buf_add(out, time_format(v->now_at, text), strlen("2026-11-15")); break;
+    case ALWAYS_COUNT: break;
+    }
 }
 
 /* ---- filling ---- */
@@ -220,13 +193,13 @@ static enum err_code add_part(const struct template_part *part, const struct tem
                               struct buf *out, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    always_fn *add = part->named ? find_always(part->text) : NULL;
+    enum always always = part->named ? find_always(part->text) : ALWAYS_COUNT;
     struct slice value;
 
     if (!part->named)
         buf_add_slice(out, part->text);
-    else if (add != NULL)
-        add(v, out);
+    else if (always != ALWAYS_COUNT)
+        add_always(always, v, out);
     else if (find_value(v->objects, v->n_objects, part->text, &value))
         buf_add_slice(out, value_text(value, &arena));
     else if (part->has_fallback)
@@ -247,14 +220,6 @@ enum err_code template_text_fill(const struct template_text *t,
 }
 
 /* ---- commands ---- */
-
-static const struct template_part *first_name(const struct template_text *t)
-{
-    for (size_t i = 0; i < t->n_parts; i++)
-        if (t->parts[i].named)
-            return &t->parts[i];
-    return NULL;
-}
 
 static bool has_need(const struct template_command *c, struct slice name)
 {
@@ -279,7 +244,7 @@ static enum err_code collect_needs(struct template_command *c, struct arena *are
         for (size_t k = 0; k < c->args[i].n_parts; k++) {
             const struct template_part *part = &c->args[i].parts[k];
 
-            if (part->named && !part->has_fallback && find_always(part->text) == NULL &&
+            if (part->named && !part->has_fallback && find_always(part->text) == ALWAYS_COUNT &&
                 !has_need(c, part->text))
                 c->needs[c->n_needs++] = part->text;
         }
@@ -327,15 +292,6 @@ static enum err_code check_pasting(const struct template_command *c, struct temp
     return E_OK;
 }
 
-static const char *nth_item(struct slice array, size_t n)
-{
-    struct slice item = array;
-
-    for (struct jtext_iter it = jtext_items(array); jtext_next_item(&it, &item) && n > 0; n--)
-        continue;
-    return item.data;
-}
-
 static enum err_code parse_list(struct slice array, struct arena *arena, struct template_command *c,
                                 struct template_fault *fault, struct err *err)
 {
@@ -349,7 +305,10 @@ static enum err_code parse_list(struct slice array, struct arena *arena, struct 
     }
     if (check_pasting(c, fault, err) == E_OK)
         return E_OK;
-    fault->at = nth_item(array, fault->arg);
+    struct jtext_iter it = jtext_items(array);
+
+    for (size_t i = 0; i <= fault->arg && jtext_next_item(&it, &item); i++)
+        fault->at = item.data;
     return err->code;
 }
 
@@ -399,9 +358,11 @@ static enum err_code fill_arg(const struct template_text *t, const struct templa
                               struct arena *arena, char **ret_arg, struct err *err)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(TEMPLATE_ARG_MAX);
-    const struct template_part *name = first_name(t);
+    const struct template_part *name = NULL; /* the first, for messages */
     struct quote quote;
 
+    for (size_t i = 0; i < t->n_parts && name == NULL; i++)
+        name = t->parts[i].named ? &t->parts[i] : NULL;
     if (template_text_fill(t, values, &out, err) != E_OK)
         return err->code;
     if (out.overflowed)

@@ -9,6 +9,7 @@
  * it (template_words.h).
  */
 /* SPDX-License-Identifier: MIT */
+#include "core/program/template_rules.h"
 #include "core/program/template_scan.h"
 #include "core/program/template_script.h"
 
@@ -267,7 +268,7 @@ static enum err_code read_redirection(struct script *s)
         !w->in_test) {
         if (script_fault(s, shell_word_end(w, &s->facts)) != E_OK)
             return s->err->code;
-        shell_here_document(w);
+        w->own_input = true;
         return begin_here(s);
     }
     if (operator_here(s) != E_OK)
@@ -284,7 +285,7 @@ static enum err_code read_blank(struct script *s)
 
     if (script_fault(s, shell_word_end(w, &s->facts)) != E_OK)
         return s->err->code;
-    s->function = s->function || shell_defines_function(w);
+    s->function = s->function || (w->rule != NULL && w->rule->kind == RULE_FUNCTION);
     script_copy(s, 1);
     return E_OK;
 }

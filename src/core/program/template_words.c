@@ -86,11 +86,6 @@ static size_t count_shell_values(const struct shell_word *word)
     return count;
 }
 
-static const struct shell_rule *find_rule(const struct shell_words *w)
-{
-    return rule_find(w->word.text, w->exec);
-}
-
 void shell_word_begin(struct shell_words *w)
 {
     w->word.begun = true;
@@ -107,11 +102,6 @@ void shell_word_add(struct shell_words *w, char c)
         return;
     word->matched = w->replaced[word->matched] == c ? word->matched + 1 : w->replaced[0] == c;
     word->has_replaced = w->replaced[word->matched] == '\0';
-}
-
-bool shell_defines_function(const struct shell_words *w)
-{
-    return w->rule != NULL && w->rule->kind == RULE_FUNCTION;
 }
 
 bool shell_word_takes_subscript(const struct shell_words *w)
@@ -144,29 +134,6 @@ static bool is_read_option(const struct shell_word *before)
            strchr("pditnNu", before->text[before->size - 1]) != NULL;
 }
 
-static const char *judge_double(const struct shell_words *w)
-{
-    if (is_one_of(&w->before, comparisons))
-        return rule_in_arithmetic;
-    return is_one_of(&w->before, variable_tests) ? rule_in_variable_name : NULL;
-}
-
-static const char *judge_printf(const struct shell_words *w)
-{
-    bool behind_option = w->args == 1 && (is(&w->before, "-v") || follows_name(w));
-
-    bool attached = w->args == 0 && has_option(&w->word, 'v');
-
-    return behind_option || attached ? rule_in_variable_name : NULL;
-}
-
-static const char *judge_export(const struct shell_words *w)
-{
-    if (w->attributes || is_evaluated(&w->word))
-        return rule_in_variable;
-    return is_assignment(&w->word) ? NULL : rule_in_variable_name;
-}
-
 /* Judges a name by the command that its word belongs to. */
 static const char *judge_argument(const struct shell_words *w)
 {
@@ -175,9 +142,20 @@ static const char *judge_argument(const struct shell_words *w)
     switch (w->rule->kind) {
     case RULE_ALL:
     case RULE_DECLARE: wrong = true; break;
-    case RULE_DOUBLE: return judge_double(w);
-    case RULE_PRINTF: return judge_printf(w);
-    case RULE_EXPORT: return judge_export(w);
+    case RULE_DOUBLE:
+        if (is_one_of(&w->before, comparisons))
+            return rule_in_arithmetic;
+        wrong = is_one_of(&w->before, variable_tests);
+        break;
+    case RULE_PRINTF: /* -v NAME, -vNAME */
+        wrong = (w->args == 1 && (is(&w->before, "-v") || follows_name(w))) ||
+                (w->args == 0 && has_option(&w->word, 'v'));
+        break;
+    case RULE_EXPORT:
+        if (w->attributes || is_evaluated(&w->word))
+            return rule_in_variable;
+        wrong = !is_assignment(&w->word);
+        break;
     case RULE_TEST: wrong = is_one_of(&w->before, variable_tests) || follows_name(w); break;
     case RULE_READ: wrong = !is_read_option(&w->before); break;
     case RULE_GETOPTS: wrong = w->args == 1; break;
@@ -275,14 +253,6 @@ static const char *judge(const struct shell_words *w, bool printed)
     return where != NULL ? where : judge_shell(w);
 }
 
-/* Whether the command prints the word or passes it on as its input. */
-static bool prints_word(const struct shell_words *w)
-{
-    if (w->target)
-        return w->here_string;
-    return w->rule != NULL && (w->rule->kind == RULE_PRINTS || w->rule->kind == RULE_PRINTF);
-}
-
 struct shell_fault shell_word_name(struct shell_words *w, struct shell_facts *facts,
                                    struct shell_name name, bool printed)
 {
@@ -290,10 +260,14 @@ struct shell_fault shell_word_name(struct shell_words *w, struct shell_facts *fa
     bool given = (w->rule == NULL && is_assignment(&w->word)) || w->in_list ||
                  (w->rule != NULL && (w->rule->kind == RULE_FOR || w->rule->kind == RULE_EXPORT)) ||
                  w->here_string;
+    /* Whether the command prints the word or passes it on as its input. */
+    bool prints = w->target ? w->here_string
+                            : w->rule != NULL &&
+                                  (w->rule->kind == RULE_PRINTS || w->rule->kind == RULE_PRINTF);
 
     if (given && facts->assigned.where == NULL)
         facts->assigned = (struct shell_fault){rule_in_variable, name};
-    if (prints_word(w))
+    if (prints)
         w->says = (struct shell_fault){rule_in_print, name};
     w->word.name_first = w->word.name_first || w->word.size == 0 || (printed && w->word.size == 1);
     w->word.named = true;
@@ -301,11 +275,6 @@ struct shell_fault shell_word_name(struct shell_words *w, struct shell_facts *fa
     w->word.name = name;
     shell_word_add(w, '$');
     return fault;
-}
-
-void shell_here_document(struct shell_words *w)
-{
-    w->own_input = true;
 }
 
 void shell_prints(struct shell_words *w, struct shell_facts *facts, struct shell_name name)
@@ -393,7 +362,7 @@ static bool ends_within_wrap(struct shell_words *w)
 /* The command itself, or a word before it. */
 static void end_command_word(struct shell_words *w)
 {
-    const struct shell_rule *rule = find_rule(w);
+    const struct shell_rule *rule = rule_find(w->word.text, w->exec);
 
     if ((w->wrap != NULL && ends_within_wrap(w)) || is_assignment(&w->word))
         return;
@@ -458,7 +427,7 @@ static void begin_patterns(struct shell_words *w)
 
 static void end_argument(struct shell_words *w, struct shell_facts *facts)
 {
-    const struct shell_rule *rule = find_rule(w);
+    const struct shell_rule *rule = rule_find(w->word.text, w->exec);
     bool declares = w->rule->kind == RULE_DECLARE || w->rule->kind == RULE_EXPORT;
 
     w->args++;
@@ -481,18 +450,10 @@ static void end_argument(struct shell_words *w, struct shell_facts *facts)
 /* In a shell without [[, `[[ a && eval b` is two commands.  No test compares such a word. */
 static bool leaves_test(const struct shell_words *w)
 {
-    enum rule_kind kind = find_rule(w)->kind;
+    enum rule_kind kind = rule_find(w->word.text, w->exec)->kind;
 
     return w->in_test && w->args > 0 && !w->before.begun && kind != RULE_NONE &&
            kind != RULE_OPENS && kind != RULE_DOUBLE;
-}
-
-/* [[ {x} -eq 1 ]]: the operator comes behind the name. */
-static struct shell_fault judge_operand_before(const struct shell_words *w)
-{
-    if (w->in_test && w->before.named && is_one_of(&w->word, comparisons))
-        return (struct shell_fault){rule_in_arithmetic, w->before.name};
-    return no_fault;
 }
 
 static void end_plain_word(struct shell_words *w, struct shell_facts *facts)
@@ -539,7 +500,8 @@ struct shell_fault shell_word_end(struct shell_words *w, struct shell_facts *fac
             w->in_pattern = false;
         }
     } else if (!w->in_list) {
-        fault = judge_operand_before(w);
+        if (w->in_test && w->before.named && is_one_of(&w->word, comparisons)) /* [[ {x} -eq 1 ]] */
+            fault = (struct shell_fault){rule_in_arithmetic, w->before.name};
         if (leaves_test(w))
             w->rule = NULL;
         bool joins = w->wrap != NULL && w->wrap->kind == RULE_JOINS && w->operands == 0 &&

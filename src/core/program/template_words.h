@@ -107,9 +107,6 @@ void shell_word_add(struct shell_words *w, char c);
 struct shell_fault shell_word_name(struct shell_words *w, struct shell_facts *facts,
                                    struct shell_name name, bool printed);
 
-/* A here-document begins: the command's standard input. */
-void shell_here_document(struct shell_words *w);
-
 /* The command line prints a name: a here-document or a subshell has it. */
 void shell_prints(struct shell_words *w, struct shell_facts *facts, struct shell_name name);
 
@@ -123,9 +120,6 @@ struct shell_fault shell_operator(struct shell_words *w, struct shell_facts *fac
 
 /* The end of the script, when all of its commands have ended. */
 struct shell_fault shell_end(const struct shell_facts *facts);
-
-/* `function` was read: its body follows. */
-bool shell_defines_function(const struct shell_words *w);
 
 /* Whether `[` behind the current word opens a subscript. */
 bool shell_word_takes_subscript(const struct shell_words *w);

@@ -15,16 +15,6 @@ const char *queue_state_name(enum queue_state s)
     return state_names[s];
 }
 
-bool queue_state_parse(struct slice name, enum queue_state *ret_state)
-{
-    for (unsigned s = QUEUE_UP; s <= QUEUE_DOWN; s++)
-        if (slice_is(name, state_names[s])) {
-            *ret_state = (enum queue_state)s;
-            return true;
-        }
-    return false;
-}
-
 /* ---- reading ---- */
 
 static enum err_code parse(struct object_read *r, struct slice json, struct queue_def *ret_def)

@@ -29,7 +29,6 @@ struct template_command;
 enum queue_state { QUEUE_UP = 1, QUEUE_PAUSE, QUEUE_DRAIN, QUEUE_DOWN };
 
 const char *queue_state_name(enum queue_state s);
-bool queue_state_parse(struct slice name, enum queue_state *ret_state);
 
 static inline bool queue_state_takes(enum queue_state s)
 {

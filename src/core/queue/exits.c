@@ -35,23 +35,12 @@ static bool parse_range(const struct field *f, struct slice text, struct retry_e
     return at == text.size && rule->first <= rule->last;
 }
 
-static bool parse_word(struct slice value, enum retry_exit *ret_then)
-{
-    if (jtext_type_of(value) != JTEXT_STRING)
-        return false;
-    for (unsigned i = 0; i < ARRAY_LEN(words); i++)
-        if (jtext_key_is(value, words[i])) {
-            *ret_then = (enum retry_exit)i;
-            return true;
-        }
-    return false;
-}
-
 static enum err_code read_rule(struct object_read *r, const struct field *f, struct slice name,
                                struct slice value, struct retry_exit_rule *ret_rule)
 {
     struct quote range;
     struct quote word;
+    unsigned then = 0;
 
     r->fault_at = name.data;
     if (!parse_range(f, jtext_text(name, r->arena), ret_rule))
@@ -59,9 +48,13 @@ static enum err_code read_rule(struct object_read *r, const struct field *f, str
                        "%s is not an exit status from 1 to 255 or a range like 64-74",
                        quote_json(&range, name));
     r->fault_at = value.data;
-    if (!parse_word(value, &ret_rule->then))
+    while (then < ARRAY_LEN(words) && jtext_type_of(value) == JTEXT_STRING &&
+           !jtext_key_is(value, words[then]))
+        then++;
+    if (jtext_type_of(value) != JTEXT_STRING || then == ARRAY_LEN(words))
         return err_set(r->err, E_INVALID, "%s must be 'later' or 'never', not %s",
                        quote_json(&range, name), quote_json(&word, value));
+    ret_rule->then = (enum retry_exit)then;
     r->fault_at = name.data;
     return E_OK;
 }

@@ -136,24 +136,18 @@ static enum err_code read_template(struct object_read *r, struct slice value)
     return E_OK;
 }
 
-static const struct template_part *name_of_job(const struct template_command *c)
-{
-    for (size_t i = 0; i < c->n_args; i++)
-        for (size_t k = 0; k < c->args[i].n_parts; k++)
-            if (c->args[i].parts[k].named && !slice_is(c->args[i].parts[k].text, "queue"))
-                return &c->args[i].parts[k];
-    return NULL;
-}
-
 enum err_code queue_resident_check(struct object_read *r, struct slice value)
 {
     const struct queue_def *def = r->to;
-    const struct template_part *part = def->resident && def->template != NULL
-                                           ? name_of_job(def->template)
-                                           : NULL;
+    const struct template_command *c = def->resident ? def->template : NULL;
+    const struct template_part *part = NULL; /* the first that needs a job */
     struct err why = ERR_INIT;
 
     (void)value;
+    for (size_t i = 0; c != NULL && i < c->n_args; i++)
+        for (size_t k = 0; k < c->args[i].n_parts && part == NULL; k++)
+            if (c->args[i].parts[k].named && !slice_is(c->args[i].parts[k].text, "queue"))
+                part = &c->args[i].parts[k];
     if (part == NULL)
         return E_OK;
     r->key = "command";

@@ -169,24 +169,19 @@ bool dest_list_is_sound(const struct dest_list *list)
 
 /* ---- writing ---- */
 
-static void add_dest(const struct dest *d, struct buf *out)
-{
-    buf_add_char(out, '{');
-    jtext_put_string(out, kind_names[d->kind], d->name);
-    if (d->params.size > 0)
-        jtext_put_raw(out, "params", d->params);
-    if (d->kind == DEST_SIGNAL && d->count != 1)
-        jtext_put_int(out, "count", d->count);
-    buf_add_char(out, '}');
-}
-
 void dest_list_json(const struct dest_list *list, struct buf *out)
 {
     buf_add_char(out, '[');
     for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            buf_add_char(out, ',');
-        add_dest(&list->items[i], out);
+        const struct dest *d = &list->items[i];
+
+        buf_add_str(out, i > 0 ? ",{" : "{");
+        jtext_put_string(out, kind_names[d->kind], d->name);
+        if (d->params.size > 0)
+            jtext_put_raw(out, "params", d->params);
+        if (d->kind == DEST_SIGNAL && d->count != 1)
+            jtext_put_int(out, "count", d->count);
+        buf_add_char(out, '}');
     }
     buf_add_char(out, ']');
 }

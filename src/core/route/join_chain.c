@@ -10,10 +10,11 @@ struct walk {
     struct err *err;
 };
 
-static struct join_node *find(const struct walk *w, struct slice name)
+/* The join that a destination leads to, or NULL. */
+static struct join_node *find(const struct walk *w, const struct dest *d)
 {
-    for (size_t i = 0; i < w->n; i++)
-        if (slice_equal(w->nodes[i].name, name))
+    for (size_t i = 0; i < w->n && d->kind == DEST_JOIN; i++)
+        if (slice_equal(w->nodes[i].name, d->name))
             return &w->nodes[i];
     return NULL;
 }
@@ -42,8 +43,7 @@ static int measure(struct walk *w, struct join_node *node, int above)
         return 0;
     node->is_under_way = true;
     for (size_t i = 0; i < node->then->count; i++) {
-        const struct dest *d = &node->then->items[i];
-        struct join_node *next = d->kind == DEST_JOIN ? find(w, d->name) : NULL;
+        struct join_node *next = find(w, &node->then->items[i]);
         int deep = next == NULL ? 0 : measure(w, next, above + 1);
 
         deepest = deep > deepest ? deep : deepest;

@@ -50,19 +50,6 @@ const struct route_step *route_find(const struct routing *routing, int number)
 
 /* ---- by number or name ---- */
 
-/* 0 when the text is no number that a step can have. */
-static int number_of(struct slice text)
-{
-    int n = 0;
-
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9' || n > STEP_NUMBER_MAX)
-            return 0;
-        n = n * 10 + (text.data[i] - '0');
-    }
-    return n > STEP_NUMBER_MAX ? 0 : n;
-}
-
 static enum err_code no_step(const struct routing *routing, struct slice text, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -86,9 +73,12 @@ static enum err_code no_step(const struct routing *routing, struct slice text, s
 enum err_code route_select(const struct routing *routing, struct slice step,
                            const struct route_step **ret_step, struct err *err)
 {
-    const struct route_step *found = route_find(routing, number_of(step));
+    const struct route_step *found = NULL;
     struct quote quote;
+    int64_t number;
 
+    if (slice_number(step, &number) && number <= STEP_NUMBER_MAX)
+        found = route_find(routing, (int)number);
     if (found != NULL) {
         *ret_step = found;
         return E_OK;
@@ -134,16 +124,6 @@ size_t route_end_of_work(const struct routing *routing)
     return at;
 }
 
-/* The highest number in use.  None is used twice: records and conditions keep theirs. */
-static int last_number(const struct routing *routing)
-{
-    int last = 0;
-
-    for (size_t i = 0; i < routing->n_steps; i++)
-        last = routing->steps[i].number > last ? routing->steps[i].number : last;
-    return last;
-}
-
 static enum err_code check_room(const struct routing *routing, const struct route_step *more,
                                 size_t n, struct arena *arena, struct err *err)
 {
@@ -173,6 +153,7 @@ enum err_code route_add(struct routing *routing, int at, struct slice steps, str
 {
     const struct route_step *here = route_find(routing, at);
     size_t first = route_end_of_work(routing);
+    int last = 0; /* number in use: none is used twice, records and conditions keep theirs */
     struct route_step *more;
     size_t n;
 
@@ -180,7 +161,9 @@ enum err_code route_add(struct routing *routing, int at, struct slice steps, str
         return err_set(err, E_INVALID, "the job has no route that a step could be added to");
     if (here->final)
         return err_set(err, E_INVALID, "the route has come to its final steps");
-    if (route_steps_parse(steps, last_number(routing), arena, &more, &n, err) != E_OK ||
+    for (size_t i = 0; i < routing->n_steps; i++)
+        last = routing->steps[i].number > last ? routing->steps[i].number : last;
+    if (route_steps_parse(steps, last, arena, &more, &n, err) != E_OK ||
         check_room(routing, more, n, arena, err) != E_OK)
         return err->code;
     struct routing grown = *routing;

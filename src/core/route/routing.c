@@ -10,31 +10,36 @@
 /* ---- reading ---- */
 
 /* Members that are kept as JSON. */
-static const struct {
+struct raw_member {
     const char *name;
     size_t offset;
-} raw_of_step[] =
-    {
-        {"command", offsetof(struct route_step, command)},
-        {"params", offsetof(struct route_step, params)},
-        {"timeout", offsetof(struct route_step, timeout)},
-        {"retry", offsetof(struct route_step, retry)},
-        {"limits", offsetof(struct route_step, limits)},
-        {"on_success", offsetof(struct route_step, on_success)},
-        {"on_failure", offsetof(struct route_step, on_failure)},
-},
-  raw_of_routing[] = {
-      {"options", offsetof(struct routing, options)},
-      {"on_success", offsetof(struct routing, on_success)},
-      {"on_failure", offsetof(struct routing, on_failure)},
-      {"after", offsetof(struct routing, after)},
-      {"changed", offsetof(struct routing, changed)},
+};
+
+enum { STEP_RAW = 7, STEP_DESTS = 5, ROUTING_RAW = 5, ROUTING_DESTS = 1 };
+
+/* The order is that of canonical JSON; other members come before those from *_DESTS on. */
+static const struct raw_member raw_of_step[STEP_RAW] = {
+    {"command", offsetof(struct route_step, command)},
+    {"params", offsetof(struct route_step, params)},
+    {"timeout", offsetof(struct route_step, timeout)},
+    {"retry", offsetof(struct route_step, retry)},
+    {"limits", offsetof(struct route_step, limits)},
+    {"on_success", offsetof(struct route_step, on_success)},
+    {"on_failure", offsetof(struct route_step, on_failure)},
+};
+
+static const struct raw_member raw_of_routing[ROUTING_RAW] = {
+    {"options", offsetof(struct routing, options)},
+    {"on_success", offsetof(struct routing, on_success)},
+    {"on_failure", offsetof(struct routing, on_failure)},
+    {"after", offsetof(struct routing, after)},
+    {"changed", offsetof(struct routing, changed)},
 };
 
 static void read_step_member(struct slice name, struct slice value, struct arena *arena,
                              struct route_step *step)
 {
-    for (size_t i = 0; i < ARRAY_LEN(raw_of_step); i++)
+    for (size_t i = 0; i < STEP_RAW; i++)
         if (jtext_key_is(name, raw_of_step[i].name)) {
             *(struct slice *)(void *)((char *)step + raw_of_step[i].offset) = value;
             return;
@@ -76,7 +81,7 @@ static void read_skip(struct slice array, struct arena *arena, struct routing *r
 static void read_member(struct slice name, struct slice value, struct arena *arena,
                         struct routing *routing)
 {
-    for (size_t i = 0; i < ARRAY_LEN(raw_of_routing); i++)
+    for (size_t i = 0; i < ROUTING_RAW; i++)
         if (jtext_key_is(name, raw_of_routing[i].name)) {
             *(struct slice *)(void *)((char *)routing + raw_of_routing[i].offset) = value;
             return;
@@ -120,10 +125,17 @@ bool routing_is_followed(const struct routing *routing)
 
 /* ---- writing ---- */
 
-static void put_given(struct buf *out, const char *name, struct slice json)
+static struct slice raw_value(const void *from, const struct raw_member *member)
 {
-    if (json.size > 0)
-        jtext_put_raw(out, name, json);
+    return *(const struct slice *)(const void *)((const char *)from + member->offset);
+}
+
+/* Adds those of n members that are given. */
+static void put_raw(struct buf *out, const void *from, const struct raw_member *members, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (raw_value(from, &members[i]).size > 0)
+            jtext_put_raw(out, members[i].name, raw_value(from, &members[i]));
 }
 
 static void add_step(const struct route_step *step, struct buf *out)
@@ -133,69 +145,44 @@ static void add_step(const struct route_step *step, struct buf *out)
     jtext_put_int(out, "number", step->number);
     jtext_put_string(out, "name", step->name);
     jtext_put_string(out, "queue", step->queue);
-    put_given(out, "command", step->command);
-    put_given(out, "params", step->params);
-    put_given(out, "timeout", step->timeout);
-    put_given(out, "retry", step->retry);
-    put_given(out, "limits", step->limits);
+    put_raw(out, step, raw_of_step, STEP_DESTS);
     if (step->on_error == STEP_CONTINUE)
         jtext_put_string(out, "on_error", SLICE("continue"));
     if (step->final)
         jtext_put_bool(out, "final", true);
-    put_given(out, "on_success", step->on_success);
-    put_given(out, "on_failure", step->on_failure);
+    put_raw(out, step, raw_of_step + STEP_DESTS, STEP_RAW - STEP_DESTS);
     buf_add_char(out, '}');
-}
-
-static void add_steps(const struct routing *routing, struct buf *out)
-{
-    if (routing->n_steps == 0)
-        return;
-    jtext_add_key(out, "steps");
-    buf_add_char(out, '[');
-    for (size_t i = 0; i < routing->n_steps; i++)
-        add_step(&routing->steps[i], out);
-    buf_add_char(out, ']');
-}
-
-static void add_skip(const struct routing *routing, struct buf *out)
-{
-    if (routing->n_skip == 0)
-        return;
-    jtext_add_key(out, "skip");
-    buf_add_char(out, '[');
-    for (size_t i = 0; i < routing->n_skip; i++) {
-        jtext_add_comma(out);
-        buf_add_int(out, routing->skip[i]);
-    }
-    buf_add_char(out, ']');
-}
-
-static void add_origin(const struct routing *routing, struct buf *out)
-{
-    char id[ID_TEXT_SIZE];
-
-    if (routing->parent != 0)
-        jtext_put_string(out, "parent", slice_of(id_format(routing->parent, id)));
-    if (routing->depth > 0)
-        jtext_put_int(out, "depth", routing->depth);
-    if (routing->topic.size > 0)
-        jtext_put_string(out, "topic", routing->topic);
 }
 
 struct slice routing_format(const struct routing *routing, struct arena *arena)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(ROUTING_BYTES_MAX);
+    char id[ID_TEXT_SIZE];
 
     buf_add_char(&out, '{');
-    add_steps(routing, &out);
-    put_given(&out, "options", routing->options);
-    add_skip(routing, &out);
-    put_given(&out, "on_success", routing->on_success);
-    put_given(&out, "on_failure", routing->on_failure);
-    put_given(&out, "after", routing->after);
-    put_given(&out, "changed", routing->changed);
-    add_origin(routing, &out);
+    if (routing->n_steps > 0)
+        buf_add_str(&out, "\"steps\":[");
+    for (size_t i = 0; i < routing->n_steps; i++)
+        add_step(&routing->steps[i], &out);
+    if (routing->n_steps > 0)
+        buf_add_char(&out, ']');
+    put_raw(&out, routing, raw_of_routing, ROUTING_DESTS);
+    if (routing->n_skip > 0) {
+        jtext_add_key(&out, "skip");
+        buf_add_char(&out, '[');
+        for (size_t i = 0; i < routing->n_skip; i++) {
+            jtext_add_comma(&out);
+            buf_add_int(&out, routing->skip[i]);
+        }
+        buf_add_char(&out, ']');
+    }
+    put_raw(&out, routing, raw_of_routing + ROUTING_DESTS, ROUTING_RAW - ROUTING_DESTS);
+    if (routing->parent != 0)
+        jtext_put_string(&out, "parent", slice_of(id_format(routing->parent, id)));
+    if (routing->depth > 0)
+        jtext_put_int(&out, "depth", routing->depth);
+    if (routing->topic.size > 0)
+        jtext_put_string(&out, "topic", routing->topic);
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);
     return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));
@@ -204,24 +191,28 @@ struct slice routing_format(const struct routing *routing, struct arena *arena)
 /* Bytes of JSON around a step's number, name and queue; around the origin; around a member. */
 enum { STEP_FRAME = 40, ORIGIN_FRAME = 40, MEMBER_FRAME = 14 };
 
-static size_t given_size(struct slice value)
+static size_t raw_size(const void *from, const struct raw_member *members, size_t n)
 {
-    return value.size == 0 ? 0 : MEMBER_FRAME + value.size;
+    size_t size = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = raw_value(from, &members[i]).size;
+
+        size += bytes == 0 ? 0 : MEMBER_FRAME + bytes;
+    }
+    return size;
 }
 
 size_t routing_size(const struct routing *routing)
 {
-    size_t size = given_size(routing->options) + given_size(routing->on_success) +
-                  given_size(routing->on_failure) + given_size(routing->after) +
-                  given_size(routing->changed) + given_size(routing->topic) +
+    size_t size = raw_size(routing, raw_of_routing, ROUTING_RAW) +
+                  (routing->topic.size == 0 ? 0 : MEMBER_FRAME + routing->topic.size) +
                   routing->n_skip * sizeof("1000000");
 
     for (size_t i = 0; i < routing->n_steps; i++) {
         const struct route_step *s = &routing->steps[i];
 
-        size += STEP_FRAME + s->name.size + s->queue.size + given_size(s->command) +
-                given_size(s->params) + given_size(s->timeout) + given_size(s->retry) +
-                given_size(s->limits) + given_size(s->on_success) + given_size(s->on_failure);
+        size += STEP_FRAME + s->name.size + s->queue.size + raw_size(s, raw_of_step, STEP_RAW);
     }
     return routing->parent != 0 || routing->depth > 0 ? size + ORIGIN_FRAME : size;
 }

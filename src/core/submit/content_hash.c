@@ -3,21 +3,6 @@
 
 #include "base/jtext/jtext.h"
 
-/* FNV-1a */
-static uint64_t hash_more(uint64_t hash, const char *data, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ (unsigned char)data[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-#define HASH_INIT UINT64_C(0xcbf29ce484222325)
-
-uint64_t content_hash(struct slice bytes)
-{
-    return hash_more(HASH_INIT, bytes.data, bytes.size);
-}
-
 uint64_t content_without_redo(struct slice object)
 {
     const char *end = object.data + object.size;
@@ -38,7 +23,7 @@ uint64_t content_without_redo(struct slice object)
         before = value.data + value.size;
     }
     if (cut == NULL)
-        return content_hash(object);
-    return hash_more(hash_more(HASH_INIT, object.data, (size_t)(cut - object.data)), on,
-                     (size_t)(end - on));
+        return slice_hash(object);
+    return slice_hash_more(slice_hash(slice_make(object.data, (size_t)(cut - object.data))),
+                           slice_make(on, (size_t)(end - on)));
 }

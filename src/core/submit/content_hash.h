@@ -10,7 +10,10 @@
 
 #include "base/slice.h"
 
-uint64_t content_hash(struct slice bytes);
+static inline uint64_t content_hash(struct slice bytes)
+{
+    return slice_hash(bytes);
+}
 
 /* The hash of an object without its member `redo`, which says what to do with a known job, not
  * which job it is. */

@@ -73,25 +73,15 @@ enum err_code body_read(struct object_read *r, const struct field *f, struct sli
 }
 
 /* Checked here, kept as written: the queue's values are not known yet. */
-static enum err_code read_timeout(struct object_read *r, const struct field *f, struct slice value)
+static enum err_code read_option(struct object_read *r, const struct field *f, struct slice value)
 {
-    (void)f;
-    ((struct job_values *)r->to)->timeout = value;
-    return queue_def_value(r, "timeout", value, NULL);
-}
-
-static enum err_code read_retry(struct object_read *r, const struct field *f, struct slice value)
-{
-    (void)f;
-    ((struct job_values *)r->to)->retry = value;
-    return queue_def_value(r, "retry", value, NULL);
+    *(struct slice *)(void *)((char *)r->to + f->offset) = value;
+    return queue_def_value(r, f->name, value, NULL);
 }
 
 static enum err_code read_command(struct object_read *r, const struct field *f, struct slice value)
 {
-    (void)f;
-    ((struct job_values *)r->to)->command = value;
-    return check_right(r) == E_OK ? queue_def_value(r, "command", value, NULL) : r->err->code;
+    return check_right(r) == E_OK ? read_option(r, f, value) : r->err->code;
 }
 
 /* Where and with which variables the job's own command runs: for the administrator, as that is. */
@@ -143,11 +133,13 @@ static const struct field job_fields[] = {
                  .schema = "Text", .help = "Data for the program, which it gets as a file."),
     FIELD_CUSTOM("body_base64", body_read, FIELD_OFFSET(struct slice, job_values, item.body),
                  .null = true, .schema = "Text", .help = "The body, when it is not text."),
-    FIELD_CUSTOM("timeout", read_timeout, .null = true, .schema = "Length",
+    FIELD_CUSTOM("timeout", read_option, FIELD_OFFSET(struct slice, job_values, timeout),
+                 .null = true, .schema = "Length",
                  .help = "Time limit of an attempt; overrides the queue's."),
-    FIELD_CUSTOM("retry", read_retry, .null = true, .schema = "Retry",
-                 .help = "Overrides the queue's, key by key."),
-    FIELD_CUSTOM("command", read_command, .null = true, .schema = "Command",
+    FIELD_CUSTOM("retry", read_option, FIELD_OFFSET(struct slice, job_values, retry), .null = true,
+                 .schema = "Retry", .help = "Overrides the queue's, key by key."),
+    FIELD_CUSTOM("command", read_command, FIELD_OFFSET(struct slice, job_values, command),
+                 .null = true, .schema = "Command",
                  .help = "Replaces the queue's command; administrators only."),
     FIELD_CUSTOM("workdir", read_of_command, FIELD_OFFSET(struct slice, job_values, workdir),
                  .null = true, .schema = "Text",

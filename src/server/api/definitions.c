@@ -5,7 +5,6 @@
 #include "base/jtext/jtext.h"
 #include "core/definition/kinds.h"
 #include "core/object/quote.h"
-#include "core/object/unknown_key.h"
 #include "server/api/api.h"
 #include "server/limits.h"
 #include "server/request/request.h"

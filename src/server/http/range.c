@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/http/range.h"
 
-static bool parse_number(struct slice text, int64_t *ret_n)
-{
-    int64_t n = 0;
-
-    if (text.size == 0)
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        char c = text.data[i];
-
-        if (c < '0' || c > '9' || __builtin_mul_overflow(n, 10, &n) ||
-            __builtin_add_overflow(n, c - '0', &n))
-            return false;
-    }
-    *ret_n = n;
-    return true;
-}
-
 struct http_range http_range_parse(struct slice value)
 {
     static const struct slice unit = {"bytes=", sizeof("bytes=") - 1};
@@ -35,12 +18,12 @@ struct http_range http_range_parse(struct slice value)
     struct slice to = slice_make(dash + 1, text.size - from.size - 1);
 
     if (from.size == 0) {
-        if (!parse_number(to, &range.first) || range.first == 0)
+        if (!slice_number(to, &range.first) || range.first == 0)
             return none;
         range.first = -range.first;
         return range;
     }
-    if (!parse_number(from, &range.first) || (to.size > 0 && !parse_number(to, &range.last)) ||
+    if (!slice_number(from, &range.first) || (to.size > 0 && !slice_number(to, &range.last)) ||
         range.last < range.first)
         return none;
     return range;

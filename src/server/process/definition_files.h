@@ -17,7 +17,7 @@ struct definitions;
 #define DEFINITION_FILE_MAX ((size_t)8 << 20)
 
 /* Where mistakes are gathered, files that cannot be read are as well, and it fails only when
- * there are too many. E_NOT_FOUND, E_FORBIDDEN, E_TOO_LARGE, or what definitions_add says.
+ * there are too many. E_NOT_FOUND, E_FORBIDDEN, E_TOO_LARGE, or what definitions_add_from says.
  * When one file of a directory is wrong, those before it have been added: whoever wants all or
  * nothing starts with an empty `d`. */
 MUST_CHECK enum err_code definitions_read(struct definitions *d, const char *path, struct err *err);

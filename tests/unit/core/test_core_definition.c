@@ -12,7 +12,8 @@ static void add(struct definitions *d, const char *file, const char *text)
 {
     struct err err = ERR_INIT;
 
-    if (definitions_add(d, file, slice_of(text), &err) != E_OK)
+    if (definitions_add_from(d, &(struct definition_source){.file = file}, slice_of(text), &err) !=
+        E_OK)
         fail_msg("%s", err.msg);
 }
 
@@ -92,7 +93,8 @@ static void the_same_queue_in_two_places_names_both(void **state)
 
     definitions_init(&d);
     add(&d, "a.yaml", "queues:\n  x:\n  y:\n");
-    assert_int_equal(definitions_add(&d, "b.yaml", SLICE("queues:\n  z:\n\n  y:\n"), &err),
+    assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "b.yaml"},
+                                          SLICE("queues:\n  z:\n\n  y:\n"), &err),
                      E_INVALID);
     assert_string_equal(err.msg, "b.yaml:4: queue 'y' is defined twice, first in a.yaml:3");
     assert_json(&d, "{\"queues\":{\"x\":{},\"y\":{}}}");
@@ -234,7 +236,9 @@ static void every_mistake_can_be_had_at_once(void **state)
     (void)state;
     definitions_init(&d);
     d.faults = &faults;
-    assert_int_equal(definitions_add(&d, "q.yaml", slice_of(text), &err), E_OK);
+    assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "q.yaml"},
+                                          slice_of(text), &err),
+                     E_OK);
     assert_int_equal(definitions_check_names(&d, &err), E_OK);
     assert_int_equal(faults.items.count, ARRAY_LEN(messages));
     for (size_t i = 0; i < ARRAY_LEN(messages); i++)
@@ -324,7 +328,9 @@ static void a_server_key_in_two_places_names_both(void **state)
         snprintf(message, sizeof(message),
                  "b.yaml:3: server.%.*s is defined twice, first in a.yaml:1",
                  (int)strcspn(texts[i], ":"), texts[i]);
-        assert_int_equal(definitions_add(&d, "b.yaml", slice_of(text), &err), E_INVALID);
+        assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "b.yaml"},
+                                              slice_of(text), &err),
+                         E_INVALID);
         assert_string_equal(err.msg, message);
         assert_int_equal(d.of[DEFINITION_QUEUE].count, 0);
     }
@@ -388,7 +394,9 @@ static void names_of_a_failed_file_do_not_stay(void **state)
     for (int i = 0; i <= DEFINITION_NAMES_MAX; i++)
         buf_addf(&text, "%sh%d", i > 0 ? "," : "", i);
     buf_add_str(&text, "]}");
-    assert_int_equal(definitions_add(&d, "a.yaml", buf_slice(&text), &err), E_INVALID);
+    assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "a.yaml"},
+                                          buf_slice(&text), &err),
+                     E_INVALID);
     assert_string_equal(err.msg, "a.yaml:1: server.names: more than 64 names");
     assert_int_equal(d.server.names.count, 0);
     add(&d, "b.yaml", "server: {names: [x]}");
@@ -408,8 +416,12 @@ static void too_many_queues_are_refused(void **state)
     buf_add_str(&text, "queues:\n");
     for (int i = 0; i < DEFINITIONS_MAX; i++)
         buf_addf(&text, "  q%d:\n", i);
-    assert_int_equal(definitions_add(&d, "a.yaml", buf_slice(&text), &err), E_OK);
-    assert_int_equal(definitions_add(&d, "b.yaml", SLICE("queues: {more: }"), &err), E_TOO_LARGE);
+    assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "a.yaml"},
+                                          buf_slice(&text), &err),
+                     E_OK);
+    assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "b.yaml"},
+                                          SLICE("queues: {more: }"), &err),
+                     E_TOO_LARGE);
     assert_string_equal(err.msg, "b.yaml:1: more than 10000 queues");
     assert_int_equal(d.of[DEFINITION_QUEUE].count, DEFINITIONS_MAX);
 }
@@ -429,7 +441,9 @@ static void a_queue_too_large_is_refused(void **state)
     for (int i = 0; i < 200; i++)
         buf_add_str(&text, ",*x");
     buf_add_str(&text, "]\n");
-    assert_int_equal(definitions_add(&d, "a.yaml", buf_slice(&text), &err), E_TOO_LARGE);
+    assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "a.yaml"},
+                                          buf_slice(&text), &err),
+                     E_TOO_LARGE);
     assert_string_equal(err.msg, "a.yaml:2: queue 'q': this is larger than 1048576 bytes");
 }
 

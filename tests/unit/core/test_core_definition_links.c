@@ -7,7 +7,8 @@ static void add(struct definitions *d, const char *file, const char *text)
 {
     struct err err = ERR_INIT;
 
-    if (definitions_add(d, file, slice_of(text), &err) != E_OK)
+    if (definitions_add_from(d, &(struct definition_source){.file = file}, slice_of(text), &err) !=
+        E_OK)
         fail_msg("%s", err.msg);
 }
 
@@ -17,7 +18,8 @@ static void assert_refused(const char *text, const char *message)
     struct err err = ERR_INIT;
 
     definitions_init(&d);
-    if (definitions_add(&d, "q.yaml", slice_of(text), &err) == E_OK)
+    if (definitions_add_from(&d, &(struct definition_source){.file = "q.yaml"}, slice_of(text),
+                             &err) == E_OK)
         fail_msg("%s is accepted", text);
     assert_string_equal(err.msg, message);
     assert_int_equal(definitions_count(&d) + d.refs.count + d.server.triggers.count, 0);
@@ -165,7 +167,9 @@ static void a_failed_file_leaves_nothing_behind(void **state)
 
     definitions_init(&d);
     add(&d, "a", "joins: {i: {count: 1, then: a}}\ntriggers: {s: {from: '::1'}}\n");
-    assert_int_equal(definitions_add(&d, "b", slice_of(text), &err), E_INVALID);
+    assert_int_equal(definitions_add_from(&d, &(struct definition_source){.file = "b"},
+                                          slice_of(text), &err),
+                     E_INVALID);
     assert_int_equal(d.of[DEFINITION_QUEUE].count, 0);
     assert_int_equal(d.of[DEFINITION_JOIN].count, 1);
     assert_int_equal(d.refs.count, 1);

@@ -173,7 +173,7 @@ static void check_text(const char *file, struct slice text)
     struct err err = ERR_INIT;
 
     definitions_init(&d);
-    if (definitions_add(&d, file, text, &err) != E_OK)
+    if (definitions_add_from(&d, &(struct definition_source){.file = file}, text, &err) != E_OK)
         fail_msg("%s", err.msg);
 }
 
@@ -210,7 +210,8 @@ static void the_example_file_is_accepted(void **state)
 
     definitions_init(&d);
     read_file("examples/queues.yaml", &text);
-    if (definitions_add(&d, "examples/queues.yaml", buf_slice(&text), &err) != E_OK)
+    if (definitions_add_from(&d, &(struct definition_source){.file = "examples/queues.yaml"},
+                             buf_slice(&text), &err) != E_OK)
         fail_msg("%s", err.msg);
     assert_int_equal(d.of[DEFINITION_QUEUE].count, 4);
     assert_slice_is(d.server.listen, "127.0.0.1:6769");
