@@ -87,6 +87,11 @@ MUST_CHECK enum err_code engine_open(struct store *store, const struct engine_co
  * Before the engine's thread starts. */
 void engine_set_url(struct engine *e, const char *url);
 
+/* `may_sync_later` is asked before each commit: whether its sync may be left to store_sync.  That
+ * has to come before anything that the batch answers or reports leaves the process.  Without it
+ * (at first) every commit syncs.  Before the engine's thread starts. */
+void engine_set_sync(struct engine *e, bool (*may_sync_later)(void *ctx), void *ctx);
+
 /* Answers what still waits (claims with no jobs, waits with the job as it is) and frees the
  * engine. */
 void engine_close(struct engine *e);

@@ -40,6 +40,10 @@ struct engine {
     struct now now; /* both clocks when the batch began; on shared stores the store's */
     uint32_t node;  /* of our ids, claims and counts */
     struct siphash_key lease_key; /* the store's: proves a lease */
+    struct {
+        bool (*may_be_later)(void *ctx); /* NULL: never */
+        void *ctx;
+    } sync; /* of commits */
 
     struct ids ids;
     struct clocks clocks;

@@ -56,16 +56,12 @@ static const struct db_column count_columns[] = {
 };
 static const struct db_table count_table = DB_TABLE("count of queue", store_count, count_columns);
 
+DB_EACH_FN(each_count, store_count, count_table)
+
 enum err_code store_counts_load(struct store *s, store_count_fn *on_count, void *ctx,
                                 struct err *err)
 {
-    CLEANUP(db_list) struct db_list list = {.table = &count_table};
-    enum err_code code = db_each(s->db, SQL_COUNT_LOAD, &list, err);
-    const struct store_count *counts = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_count(ctx, &counts[i]);
-    return code;
+    return each_count(s->db, SQL_COUNT_LOAD, DB_ARGS(), on_count, ctx, err);
 }
 
 enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n, struct err *err)

@@ -25,28 +25,20 @@ static const struct db_column line_columns[] = {
 static const struct db_table line_table = DB_TABLE("line of a queue's log", queue_log_line,
                                                    line_columns);
 
-static enum err_code each_line(struct store *s, enum sql sql, struct db_args args,
-                               store_queue_log_fn *on_line, void *ctx, struct err *err)
-{
-    CLEANUP(db_list) struct db_list list = {.table = &line_table};
-    enum err_code code = db_each_row(s->db, sql, args, &list, err);
-    const struct queue_log_line *lines = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_line(ctx, &lines[i]);
-    return code;
-}
+DB_EACH_FN(each_line, queue_log_line, line_table)
 
 enum err_code store_queue_log_read(struct store *s, int64_t queue, int limit,
                                    store_queue_log_fn *on_line, void *ctx, struct err *err)
 {
-    return each_line(s, SQL_QUEUE_LOG_READ, DB_ARGS(db_i(queue), db_i(limit)), on_line, ctx, err);
+    return each_line(s->db, SQL_QUEUE_LOG_READ, DB_ARGS(db_i(queue), db_i(limit)), on_line, ctx,
+                     err);
 }
 
 enum err_code store_queue_log_newest(struct store *s, int64_t queue, struct slice what,
                                      store_queue_log_fn *on_line, void *ctx, struct err *err)
 {
-    return each_line(s, SQL_QUEUE_LOG_NEWEST, DB_ARGS(db_i(queue), db_t(what)), on_line, ctx, err);
+    return each_line(s->db, SQL_QUEUE_LOG_NEWEST, DB_ARGS(db_i(queue), db_t(what)), on_line, ctx,
+                     err);
 }
 
 enum err_code store_queue_log_remove(struct store *s, int64_t queue, struct err *err)

@@ -33,16 +33,12 @@ static bool queue_has_name(void *item, const struct db_row *row, struct arena *a
 static const struct db_table queue_table = DB_TABLE("queue", stored_queue, queue_columns,
                                                     .check = queue_has_name);
 
+DB_EACH_FN(each_queue, stored_queue, queue_table)
+
 enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void *ctx,
                                 struct err *err)
 {
-    CLEANUP(db_list) struct db_list list = {.table = &queue_table};
-    enum err_code code = db_each(s->db, SQL_QUEUE_LOAD, &list, err);
-    const struct stored_queue *queues = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_queue(ctx, &queues[i]);
-    return code;
+    return each_queue(s->db, SQL_QUEUE_LOAD, DB_ARGS(), on_queue, ctx, err);
 }
 
 enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int64_t *ret_id,
@@ -142,17 +138,7 @@ static const struct db_column worker_columns[] = {
 };
 static const struct db_table worker_table = DB_TABLE("worker", stored_worker, worker_columns);
 
-static enum err_code each_worker(struct store *s, enum sql sql, struct db_args args,
-                                 store_worker_fn *on_worker, void *ctx, struct err *err)
-{
-    CLEANUP(db_list) struct db_list list = {.table = &worker_table};
-    enum err_code code = db_each_row(s->db, sql, args, &list, err);
-    const struct stored_worker *workers = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_worker(ctx, &workers[i]);
-    return code;
-}
+DB_EACH_FN(each_worker, stored_worker, worker_table)
 
 enum err_code store_worker_say(struct store *s, int64_t id, int64_t seen_at, struct err *err)
 {
@@ -162,17 +148,17 @@ enum err_code store_worker_say(struct store *s, int64_t id, int64_t seen_at, str
 enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on_worker, void *ctx,
                                 struct err *err)
 {
-    return each_worker(s, SQL_WORKER_FIND, DB_ARGS(db_i(id)), on_worker, ctx, err);
+    return each_worker(s->db, SQL_WORKER_FIND, DB_ARGS(db_i(id)), on_worker, ctx, err);
 }
 
 enum err_code store_worker_named(struct store *s, struct slice name, store_worker_fn *on_worker,
                                  void *ctx, struct err *err)
 {
-    return each_worker(s, SQL_WORKER_NAMED, DB_ARGS(db_t(name)), on_worker, ctx, err);
+    return each_worker(s->db, SQL_WORKER_NAMED, DB_ARGS(db_t(name)), on_worker, ctx, err);
 }
 
 enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                  struct err *err)
 {
-    return each_worker(s, SQL_WORKER_LOAD, DB_ARGS(), on_worker, ctx, err);
+    return each_worker(s->db, SQL_WORKER_LOAD, DB_ARGS(), on_worker, ctx, err);
 }

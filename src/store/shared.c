@@ -60,7 +60,7 @@ static enum err_code begin(struct store *s, enum store_company company, int pati
 static enum err_code begin_alone(struct store *s, struct store_view *ret_view, struct err *err)
 {
     for (int tries = 1; begin(s, STORE_ALONE, ALONE_PATIENCE_MS, ret_view, err) != E_OK; tries++) {
-        if (!db_is_busy(s->db) || tries == ALONE_TRIES)
+        if (!s->db->busy || tries == ALONE_TRIES)
             return err->code;
         *err = ERR_INIT;
         store_rollback(s);
@@ -106,7 +106,7 @@ bool store_outcome_is_lost(const struct store *s)
 
 bool store_is_conflict(const struct store *s)
 {
-    return s->conflict || db_is_conflict(s->db);
+    return s->conflict || s->db->conflict;
 }
 
 enum err_code store_give_way(struct store *s, struct err *err)
@@ -117,7 +117,7 @@ enum err_code store_give_way(struct store *s, struct err *err)
 
 bool store_is_busy(const struct store *s)
 {
-    return db_is_busy(s->db);
+    return s->db->busy;
 }
 
 void store_set_patience(struct store *s, int patience_ms)
@@ -278,7 +278,8 @@ enum err_code store_join(struct store *s, const struct store_member *member, int
     struct seat seat = {0};
 
     s->seat = (struct store_seat){0};
-    if (take_seat(s, member, alive_us, &seat, err) != E_OK || db_commit(s->db, err) != E_OK) {
+    if (take_seat(s, member, alive_us, &seat, err) != E_OK ||
+        db_commit(s->db, DB_SYNC_NOW, err) != E_OK) {
         store_rollback(s);
         return err_wrap(err, "join the servers of the store");
     }
@@ -330,16 +331,12 @@ static const struct db_column peer_columns[] = {
 };
 static const struct db_table peer_table = DB_TABLE("server", store_peer, peer_columns);
 
+DB_EACH_FN(each_peer, store_peer, peer_table)
+
 enum err_code store_servers_list(struct store *s, store_peer_fn *on_peer, void *ctx,
                                  struct err *err)
 {
-    CLEANUP(db_list) struct db_list list = {.table = &peer_table};
-    enum err_code code = db_each(s->db, SQL_SERVER_LIST, &list, err);
-    const struct store_peer *peers = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_peer(ctx, &peers[i]);
-    return code;
+    return each_peer(s->db, SQL_SERVER_LIST, DB_ARGS(), on_peer, ctx, err);
 }
 
 /* ---- what members do for each other ---- */

@@ -62,25 +62,19 @@ static int sync_dir(const char *dir)
     return rc;
 }
 
-/* One line for each loss, for people and for the next start. */
-static bool write_loss(const struct store *s, const char *loss)
-{
-    char now[TIME_TEXT_SIZE];
-    FILE *file = fopen(s->damage_path, "ae");
-
-    if (file == NULL)
-        return false;
-    bool written = fprintf(file, "%s: %s\n", time_format(clock_wall_us(), now), loss) > 0 &&
-                   fflush(file) == 0 && fsync(fileno(file)) == 0;
-
-    return fclose(file) == 0 && written;
-}
-
-/* If the note cannot be written the store starts anyway: the loss is in the log. */
+/* Adds a line for people and for the next start.  If it cannot be written the store starts anyway:
+ * the loss is in the log. */
 static void keep_loss(const struct store *s, const char *dir, const char *loss)
 {
+    char now[TIME_TEXT_SIZE];
+
     damage_note(s->damage, "%s", loss);
-    if (!write_loss(s, loss) || sync_dir(dir) != 0)
+    FILE *file = fopen(s->damage_path, "ae");
+    bool written = file != NULL &&
+                   fprintf(file, "%s: %s\n", time_format(clock_wall_us(), now), loss) > 0 &&
+                   fflush(file) == 0 && fsync(fileno(file)) == 0;
+
+    if (file == NULL || fclose(file) != 0 || !written || sync_dir(dir) != 0)
         log_error("write %s: %s: the next start does not know of this loss", s->damage_path,
                   strerror(errno));
 }
@@ -176,14 +170,6 @@ static void report_damage(struct store *s, const char *dir)
         damage_note(s->damage, "%s", damage);
 }
 
-static char *show_url(const char *url)
-{
-    CLEANUP(buf) struct buf shown = BUF_INIT(2 * STORE_URL_MAX);
-
-    store_url_show(slice_of(url), &shown);
-    return mem_strdup(buf_text(&shown));
-}
-
 static enum err_code open_remote(const struct store_config *config, struct db **ret_db,
                                  struct err *err)
 {
@@ -206,7 +192,12 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
     s->mode = config->mode;
     s->damage = config->damage;
     s->shared = config->url != NULL;
-    s->url = s->shared ? show_url(config->url) : NULL;
+    if (s->shared) {
+        struct buf shown = BUF_INIT(2 * STORE_URL_MAX);
+
+        store_url_show(slice_of(config->url), &shown);
+        s->url = buf_take(&shown);
+    }
     enum err_code code = s->shared ? open_remote(config, &s->db, err)
                                    : open_embedded(s, config, &s->db, err);
 
@@ -229,16 +220,6 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
     return E_OK;
 }
 
-static void mark_stopped(struct store *s)
-{
-    struct err err = ERR_INIT;
-
-    if (store_begin(s, &err) != E_OK)
-        return;
-    if (store_meta_set(s, META_RUNNING, 0, &err) != E_OK || store_commit(s, &err) != E_OK)
-        store_rollback(s);
-}
-
 static void free_store(struct store *s)
 {
     ready_cache_clear(&s->ready_cache);
@@ -249,10 +230,13 @@ static void free_store(struct store *s)
 
 void store_close(struct store *s)
 {
+    struct err err = ERR_INIT;
+
     if (s == NULL)
         return;
-    if (s->mode == STORE_WRITE && !s->broken && !s->shared)
-        mark_stopped(s);
+    if (s->mode == STORE_WRITE && !s->broken && !s->shared && store_begin(s, &err) == E_OK &&
+        (store_meta_set(s, META_RUNNING, 0, &err) != E_OK || store_commit(s, &err) != E_OK))
+        store_rollback(s);
     db_close(s->db, DB_CLOSE_CLEAN);
     free_store(s);
 }
@@ -270,7 +254,7 @@ bool store_is_shared(const struct store *s)
 
 bool store_is_away(const struct store *s)
 {
-    return db_is_away(s->db);
+    return atomic_load_explicit(&s->db->away, memory_order_relaxed);
 }
 
 enum err_code store_in_place(const struct store *s, struct err *err)
@@ -288,16 +272,36 @@ enum err_code store_begin(struct store *s, struct err *err)
     return db_begin(s->db, err);
 }
 
-enum err_code store_commit(struct store *s, struct err *err)
+static enum err_code commit(struct store *s, enum db_sync when, struct err *err)
 {
-    enum err_code code = db_commit(s->db, err);
+    enum err_code code = db_commit(s->db, when, err);
 
-    if (code != E_OK && db_is_refused(s->db))
+    if (code != E_OK && s->db->refused)
         code = shared_refused(s, err);
-    if (code != E_OK && db_commit_is_unknown(s->db))
+    if (code != E_OK && s->db->commit_unknown)
         code = shared_outcome(s, err);
     s->broken = code != E_OK;
     return code;
+}
+
+enum err_code store_commit(struct store *s, struct err *err)
+{
+    return commit(s, DB_SYNC_NOW, err);
+}
+
+enum err_code store_commit_early(struct store *s, struct err *err)
+{
+    return commit(s, DB_SYNC_LATER, err);
+}
+
+bool store_owes_sync(const struct store *s)
+{
+    return db_owes_sync(s->db);
+}
+
+enum err_code store_sync(struct store *s, struct err *err)
+{
+    return db_sync(s->db, err);
 }
 
 void store_rollback(struct store *s)

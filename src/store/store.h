@@ -57,6 +57,19 @@ bool store_was_unclean(const struct store *s);
 
 MUST_CHECK enum err_code store_begin(struct store *s, struct err *err);
 MUST_CHECK enum err_code store_commit(struct store *s, struct err *err);
+
+/* Commits, and leaves the sync to store_sync, so that the next transaction can run meanwhile; its
+ * commit waits for that sync.  Readers see the commit at once: until the sync is over, nothing that
+ * depends on it may be told to anybody.  Some commits are synced at once all the same. */
+MUST_CHECK enum err_code store_commit_early(struct store *s, struct err *err);
+
+/* Whether a commit awaits its sync, or the sync failed.  Any thread. */
+bool store_owes_sync(const struct store *s);
+
+/* Makes that commit durable.  Any thread.  E_UNAVAILABLE: whether it survives is unknown until the
+ * store is opened again, and until then no other commit succeeds. */
+MUST_CHECK enum err_code store_sync(struct store *s, struct err *err);
+
 void store_rollback(struct store *s);
 
 /* Statements since the store was opened, and how often it waited for answers (one round trip each).

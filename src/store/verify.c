@@ -30,9 +30,7 @@ static void pass_on(void *ctx, const char *finding)
 
 static void on_violation(void *ctx, const struct db_row *row)
 {
-    struct findings *t = ctx;
-
-    pass_on(t, db_col_text(row, 0).data);
+    pass_on(ctx, db_col_text(row, 0).data);
 }
 
 enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding,

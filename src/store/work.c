@@ -30,32 +30,22 @@ enum err_code store_work_step(struct store *s, const struct stored_work *w, stru
                  db_i(w->changed), db_i(w->refused), db_i(w->finished_at));
 }
 
-static enum err_code each_work(struct store *s, enum sql sql, struct db_args args,
-                               store_work_fn *on_work, void *ctx, struct err *err)
-{
-    CLEANUP(db_list) struct db_list list = {.table = &work_table};
-    enum err_code code = db_each_row(s->db, sql, args, &list, err);
-    const struct stored_work *works = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_work(ctx, &works[i]);
-    return code;
-}
+DB_EACH_FN(each_work, stored_work, work_table)
 
 enum err_code store_work_load(struct store *s, store_work_fn *on_work, void *ctx, struct err *err)
 {
-    return each_work(s, SQL_WORK_LOAD, DB_ARGS(), on_work, ctx, err);
+    return each_work(s->db, SQL_WORK_LOAD, DB_ARGS(), on_work, ctx, err);
 }
 
 enum err_code store_work_next(struct store *s, store_work_fn *on_work, void *ctx, struct err *err)
 {
-    return each_work(s, SQL_WORK_NEXT, DB_ARGS(), on_work, ctx, err);
+    return each_work(s->db, SQL_WORK_NEXT, DB_ARGS(), on_work, ctx, err);
 }
 
 enum err_code store_work_find(struct store *s, int64_t id, store_work_fn *on_work, void *ctx,
                               struct err *err)
 {
-    return each_work(s, SQL_WORK_FIND, DB_ARGS(db_i(id)), on_work, ctx, err);
+    return each_work(s->db, SQL_WORK_FIND, DB_ARGS(db_i(id)), on_work, ctx, err);
 }
 
 enum err_code store_work_remove_old(struct store *s, int64_t before_at, struct err *err)

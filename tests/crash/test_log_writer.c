@@ -162,6 +162,134 @@ static void a_write_that_fails_fails_its_commit_only(void **state)
     sqlite3_close(db);
 }
 
+/* ---- syncs that are put off ---- */
+
+/* The number of rows that are left after a power cut, whatever happens to what was not synced. */
+static void assert_left(int64_t least, int64_t most)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct powercut *copy = powercut_copy("log-writer-copy", disk);
+
+        powercut_cut(copy, seed);
+        sqlite3 *after = connect(powercut_name(copy));
+
+        assert_in_range(number(after, "SELECT count(*) FROM d"), least, most);
+        sqlite3_close(after);
+        assert_true(powercut_free(copy));
+    }
+}
+
+static void insert_early(sqlite3 *db)
+{
+    log_writer_put_off(writer, true);
+    must(db, insert);
+    log_writer_put_off(writer, false);
+}
+
+static void a_commit_whose_sync_was_put_off_is_durable_after_it(void **state)
+{
+    (void)state;
+    sqlite3 *db = connect(log_writer_name(writer));
+    sqlite3 *other = connect(powercut_name(disk));
+
+    must(db, tables);
+    must(db, insert);
+    int64_t syncs = powercut_count(disk, POWERCUT_SYNC);
+
+    insert_early(db);
+    assert_int_equal(powercut_count(disk, POWERCUT_SYNC), syncs);
+    assert_true(log_writer_owes(writer));
+    assert_int_equal(number(other, "SELECT count(*) FROM d"), 2);
+    assert_left(1, 2);
+    assert_int_equal(log_writer_sync(writer), SQLITE_OK);
+    assert_int_equal(powercut_count(disk, POWERCUT_SYNC), syncs + 1);
+    assert_false(log_writer_owes(writer));
+    assert_left(2, 2);
+    assert_int_equal(log_writer_sync(writer), SQLITE_OK); /* nothing is owed: nothing happens */
+    assert_int_equal(powercut_count(disk, POWERCUT_SYNC), syncs + 1);
+    sqlite3_close(other);
+    sqlite3_close(db);
+}
+
+/* Counts writes while a commit awaits its sync. */
+static void on_disk(void *ctx, enum powercut_io io)
+{
+    *(int *)ctx += io == POWERCUT_WRITE && log_writer_owes(writer);
+}
+
+static void the_next_commit_pays_what_is_owed_before_it_writes(void **state)
+{
+    (void)state;
+    sqlite3 *db = connect(log_writer_name(writer));
+
+    int writes = 0;
+
+    must(db, tables);
+    must(db, insert);
+    powercut_watch(disk, on_disk, &writes);
+    for (int64_t i = 2; i < 20; i++) {
+        insert_early(db);
+        assert_left(i - 1, i);
+    }
+    powercut_watch(disk, NULL, NULL);
+    assert_int_equal(writes, 0);
+    must(db, insert); /* this one is not put off */
+    assert_false(log_writer_owes(writer));
+    assert_left(20, 20);
+    sqlite3_close(db);
+}
+
+/* It tells the old frames from the new ones. */
+static void a_new_header_is_synced_before_its_frames_are_written(void **state)
+{
+    (void)state;
+    sqlite3 *db = connect(log_writer_name(writer));
+
+    must(db, tables);
+    must(db, insert);
+    must(db, "PRAGMA wal_checkpoint(RESTART)");
+    int64_t syncs = powercut_count(disk, POWERCUT_SYNC);
+
+    insert_early(db);
+    assert_int_equal(powercut_count(disk, POWERCUT_SYNC), syncs + 1);
+    assert_true(log_writer_owes(writer));
+    assert_left(1, 2);
+    sqlite3_close(db);
+}
+
+static void a_checkpoint_pays_what_is_owed(void **state)
+{
+    (void)state;
+    sqlite3 *db = connect(log_writer_name(writer));
+
+    must(db, tables);
+    must(db, insert);
+    insert_early(db);
+    must(db, "PRAGMA wal_checkpoint(PASSIVE)");
+    assert_false(log_writer_owes(writer));
+    assert_left(2, 2);
+    sqlite3_close(db);
+}
+
+static void after_a_failed_sync_nothing_is_committed(void **state)
+{
+    (void)state;
+    sqlite3 *db = connect(log_writer_name(writer));
+
+    must(db, tables);
+    must(db, insert);
+    insert_early(db);
+    powercut_fail(disk, &(struct powercut_plan){POWERCUT_SYNC, 1, 1, SQLITE_IOERR_FSYNC});
+    assert_int_equal(log_writer_sync(writer), SQLITE_IOERR_FSYNC);
+    assert_int_equal(powercut_failed(disk), 1);
+    powercut_heal(disk);
+    assert_int_equal(log_writer_sync(writer), SQLITE_IOERR_FSYNC);
+    assert_int_equal(run(db, insert), SQLITE_IOERR_FSYNC);
+    assert_true(log_writer_owes(writer));
+    assert_left(1, 2);
+    sqlite3_close(db);
+}
+
 static void there_is_none_over_a_vfs_that_is_not_there(void **state)
 {
     (void)state;
@@ -178,6 +306,11 @@ int main(void)
         TEST(a_transaction_larger_than_the_cache_is_whole),
         TEST(what_was_rolled_back_is_not_there),
         TEST(a_write_that_fails_fails_its_commit_only),
+        TEST(a_commit_whose_sync_was_put_off_is_durable_after_it),
+        TEST(the_next_commit_pays_what_is_owed_before_it_writes),
+        TEST(a_new_header_is_synced_before_its_frames_are_written),
+        TEST(a_checkpoint_pays_what_is_owed),
+        TEST(after_a_failed_sync_nothing_is_committed),
         TEST(there_is_none_over_a_vfs_that_is_not_there),
     };
 

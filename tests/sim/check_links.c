@@ -238,14 +238,26 @@ static bool is_same_cond(const struct model_cond *a, const struct model_cond *b)
            a->kind == AFTER_JOB;
 }
 
+struct wait_counts {
+    int64_t jobs, signals;
+};
+
+static void count_wait(void *ctx, const struct stored_wait *wait)
+{
+    struct wait_counts *n = ctx;
+
+    n->jobs += wait->kind == AFTER_JOB;
+    n->signals += wait->kind == AFTER_SIGNAL;
+}
+
 /* What a job still waits for is in the store, each thing once. */
 static void check_waits(struct sim *s, const struct model_job *j)
 {
     bool waits = j->state == JOB_HELD && j->waiting;
-    int64_t jobs = 0, signals = 0;
+    struct wait_counts n = {0};
     struct err err = ERR_INIT;
 
-    if (store_waits_count(s->at->store, j->id, &jobs, &signals, &err) != E_OK)
+    if (store_waits_of(s->at->store, j->id, AFTER_MAX, count_wait, &n, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     if (s->links.left && waits)
         return;
@@ -255,12 +267,13 @@ static void check_waits(struct sim *s, const struct model_job *j)
 
         for (int i = 0; i < k; i++)
             repeated = repeated || is_same_cond(&j->routing.conds[i], c);
-        signals -= c->kind == AFTER_SIGNAL;
-        jobs -= c->kind == AFTER_JOB && c->now == COND_OPEN && !repeated;
+        n.signals -= c->kind == AFTER_SIGNAL;
+        n.jobs -= c->kind == AFTER_JOB && c->now == COND_OPEN && !repeated;
     }
-    if (jobs != 0 || signals != 0)
+    if (n.jobs != 0 || n.signals != 0)
         sim_fail(s, "job %lld, which is %s, has %lld waits on jobs and %lld on signals too many",
-                 (long long)j->id, job_state_name(j->state), (long long)jobs, (long long)signals);
+                 (long long)j->id, job_state_name(j->state), (long long)n.jobs,
+                 (long long)n.signals);
 }
 
 void check_routing(struct sim *s, const struct model_job *j)

@@ -66,6 +66,7 @@ struct shared {
     int64_t seeds, steps, submitted;
     int64_t released, doomed, revived, fired, made, kept, followed; /* by what ties jobs together */
     int64_t refused, expired, succeeded, left;                      /* under the contested name */
+    int64_t synced_later, died_unsynced;                            /* on the disk in memory */
 };
 
 static void run_seed(uint64_t seed, const struct options *o, struct shared *total)
@@ -101,6 +102,8 @@ static void run_seed(uint64_t seed, const struct options *o, struct shared *tota
     __atomic_fetch_add(&total->expired, s->model.name.expired, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->succeeded, s->model.name.succeeded, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->left, s->model.name.left, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->synced_later, s->synced_later, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->died_unsynced, s->died_unsynced, __ATOMIC_RELAXED);
     world_deinit(s);
     free(s);
 }
@@ -156,6 +159,15 @@ static int check_names_coverage(const struct shared *total)
     if (!all)
         fprintf(stderr, "sim: no worker was refused a name, took it over, came after another, or "
                         "said goodbye\n");
+    return all ? 0 : 1;
+}
+
+static int check_sync_coverage(const struct shared *total)
+{
+    bool all = total->synced_later > 0 && total->died_unsynced > 0;
+
+    if (!all)
+        fprintf(stderr, "sim: no commit was synced later, or no process died before the sync\n");
     return all ? 0 : 1;
 }
 
@@ -256,13 +268,17 @@ int main(int argc, char **argv)
     printf(
         "%lld seeds, %lld steps, %lld jobs: %lld made by others (%lld later), %lld ends followed "
         "later, %lld let go, %lld in vain, %lld brought back, %lld joins fired; a name refused "
-        "%lld, expired %lld, succeeded %lld, left %lld times\n",
+        "%lld, expired %lld, succeeded %lld, left %lld times; %lld syncs put off, %lld died "
+        "before one\n",
         (long long)total->seeds, (long long)total->steps, (long long)total->submitted,
         (long long)total->made, (long long)total->kept, (long long)total->followed,
         (long long)total->released, (long long)total->doomed, (long long)total->revived,
         (long long)total->fired, (long long)total->refused, (long long)total->expired,
-        (long long)total->succeeded, (long long)total->left);
+        (long long)total->succeeded, (long long)total->left, (long long)total->synced_later,
+        (long long)total->died_unsynced);
     if (o.seeds < COVERAGE_SEEDS)
         return 0;
-    return check_coverage(total) + check_links_coverage(total) + check_names_coverage(total) > 0;
+    return check_coverage(total) + check_links_coverage(total) + check_names_coverage(total) +
+               (o.shared ? 0 : check_sync_coverage(total)) >
+           0;
 }

@@ -191,7 +191,9 @@ struct sim {
     int64_t kill_in;       /* so many disk operations from now; 0: not, or before the batch */
     bool kill_by_power;
     bool just_opened;
-    bool faulty;   /* the disk may fail in this step */
+    bool faulty; /* the disk may fail in this step */
+    int64_t commits;
+    int64_t synced_later, died_unsynced; /* batches whose sync was put off, and deaths in it */
     bool crashing; /* the process dies in this step: what leaves no trace is not asked */
 
     struct model model;

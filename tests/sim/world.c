@@ -51,6 +51,14 @@ void world_plan_death(struct sim *s)
     s->dead = when < 2;
 }
 
+/* Half of the commits.  While the disk fails none: a sync that fails later ends the process. */
+static bool may_sync_later(void *ctx)
+{
+    struct sim *s = ctx;
+
+    return !s->faulty && (s->commits++ + (int64_t)s->seed) % 2 == 0;
+}
+
 uint32_t world_settle_rows(const struct sim *s)
 {
     static const uint32_t rows[] = {3, 9, 1000};
@@ -111,6 +119,7 @@ void world_open(struct sim *s)
         sim_fail(s, "the store does not open: %s", err.msg);
     if (engine_open(s->at->store, &engine, s->now, &s->at->engine, &err) != E_OK)
         sim_fail(s, "the engine does not open: %s", err.msg);
+    engine_set_sync(s->at->engine, may_sync_later, s);
 }
 
 /* ---- several servers ---- */
@@ -271,6 +280,27 @@ void world_end(struct sim *s, enum world_end how)
     forget_news(s->at);
 }
 
+/* The answers of the batch count from here on.  If the process dies in the sync, nobody has got
+ * them. */
+static void sync_store(struct sim *s, struct req **reqs, size_t n)
+{
+    struct err err = ERR_INIT;
+    bool was_dead = s->dead;
+
+    s->synced_later += store_owes_sync(s->at->store) && !was_dead;
+    if (store_sync(s->at->store, &err) != E_OK && !s->dead)
+        sim_fail(s, "the commit could not be synced: %s", err.msg);
+    if (!s->dead || was_dead)
+        return;
+    s->died_unsynced++;
+    for (size_t i = 0; i < n; i++)
+        reqs[i]->unknown = true;
+    for (size_t i = 0; i < s->at->waiting.count; i++)
+        s->at->waiting.items[i]->unknown = true;
+    for (size_t i = 0; i < s->at->waits.count; i++)
+        s->at->waits.items[i]->unknown = true;
+}
+
 void world_run(struct sim *s, struct req **reqs, size_t n)
 {
     struct op *list = NULL;
@@ -284,6 +314,7 @@ void world_run(struct sim *s, struct req **reqs, size_t n)
         list = &reqs[i]->op;
     }
     engine_run(s->at->engine, list, s->now);
+    sync_store(s, reqs, n);
 }
 
 void world_checkpoint(struct sim *s)

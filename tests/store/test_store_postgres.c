@@ -475,7 +475,7 @@ static void a_transaction_that_lost_its_connection_is_over(void **state)
     assert_true(store_is_away(s));
     assert_int_equal(store_meta_set(s, "mark", 3, &why), E_UNAVAILABLE); /* nothing goes past it */
     assert_int_equal(store_commit(s, &why), E_UNAVAILABLE);
-    assert_false(db_commit_is_unknown(s->db)); /* it was never sent */
+    assert_false(s->db->commit_unknown); /* it was never sent */
     store_rollback(s);
     assert_int_equal(meta_of(s, "mark"), -1);
     set_meta(s, "mark", 4);
@@ -511,14 +511,14 @@ static void commit_with_fault(const char *plan, int64_t wanted)
     begin();
     ok(store_meta_set(fx.store, "mark", 2, &err));
     assert_true(fault_arm(plan));
-    assert_int_equal(db_commit(fx.store->db, &why), E_UNAVAILABLE);
+    assert_int_equal(db_commit(fx.store->db, DB_SYNC_NOW, &why), E_UNAVAILABLE);
     fault_arm(NULL);
-    assert_true(db_commit_is_unknown(fx.store->db));
+    assert_true(fx.store->db->commit_unknown);
     store_rollback(fx.store);
-    assert_true(db_commit_is_unknown(fx.store->db));
+    assert_true(fx.store->db->commit_unknown);
     assert_int_equal(meta_of(fx.store, "mark"), wanted);
     begin();
-    assert_false(db_commit_is_unknown(fx.store->db));
+    assert_false(fx.store->db->commit_unknown);
     store_rollback(fx.store);
 }
 
@@ -541,8 +541,8 @@ static void a_backend_that_dies_in_its_commit_leaves_it_unknown(void **state)
             " FOR EACH ROW EXECUTE FUNCTION die()");
     begin();
     ok(db_do(fx.store->db, SQL_CURSOR_PUT, &err, db_i(1), db_t(SLICE("1"))));
-    assert_int_equal(db_commit(fx.store->db, &why), E_UNAVAILABLE);
-    assert_true(db_commit_is_unknown(fx.store->db));
+    assert_int_equal(db_commit(fx.store->db, DB_SYNC_NOW, &why), E_UNAVAILABLE);
+    assert_true(fx.store->db->commit_unknown);
     store_rollback(fx.store);
     assert_int_equal(raw_number("SELECT COUNT(*) FROM cursors"), 0);
 }

@@ -22,6 +22,12 @@ struct now batch_now(const struct engine *e)
     return e->now;
 }
 
+void engine_set_sync(struct engine *e, bool (*may_sync_later)(void *ctx), void *ctx)
+{
+    e->sync.may_be_later = may_sync_later;
+    e->sync.ctx = ctx;
+}
+
 enum err_code engine_write(struct engine *e, struct err *err)
 {
     if (e->batch.has_written)
@@ -45,7 +51,9 @@ enum err_code engine_commit(struct engine *e, struct err *err)
                                  counts_write(&e->batch.counts, e->store, e->node, err) != E_OK ||
                                  ids_write_mark(e, &mark, err) != E_OK))
         return err->code;
-    if (store_commit(e->store, err) != E_OK)
+    bool early = e->sync.may_be_later != NULL && e->sync.may_be_later(e->sync.ctx);
+
+    if ((early ? store_commit_early(e->store, err) : store_commit(e->store, err)) != E_OK)
         return err->code;
     e->batch.in_transaction = false;
     e->ids.mark = mark;

@@ -15,6 +15,7 @@
 #include "server/process/data_dir.h"
 #include "server/process/server_state.h"
 #include "server/process/settings.h"
+#include "server/threads/delivery.h"
 
 /* What is open, so that it can be closed again. */
 struct life {
@@ -23,7 +24,8 @@ struct life {
     struct definitions definitions;
     struct settings settings;
     struct listeners listeners;
-    struct store *store;   /* the engine's thread uses it alone while it runs */
+    struct store *store;   /* the engine's thread uses it while it runs, the
+                              sync thread syncs it */
     struct engine *engine; /* until the engine's thread has it */
     int64_t trouble_at;    /* the engine's thread: when there was trouble last, */
     int64_t told_at;       /* when it was logged, */
@@ -33,6 +35,7 @@ struct life {
     bool has_engine_thread;
     bool has_news;
     bool has_readers;
+    bool has_sync;
     bool was_unclean;
     bool made_socket; /* in the data directory, by us */
 };
@@ -40,7 +43,10 @@ struct life {
 /* Blocks TERM, INT and HUP and opens a descriptor for them, to be watched by the loop. */
 MUST_CHECK enum err_code life_open_signals(struct life *life, struct err *err);
 
-/* Ends serving after a signal. */
+/* Ends serving because a sync has failed: `d` is sync_thread.broken. */
+void life_store_broke(struct delivery *d);
+
+/* Ends serving: answers, stops and joins what was started. */
 void life_stop(struct life *life);
 
 /* Closes whatever is open, also after a start that failed, and frees the server. */

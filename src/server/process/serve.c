@@ -186,7 +186,10 @@ static enum err_code start_threads(struct life *life, struct err *err)
 {
     struct server *s = life->server;
 
-    if (engine_thread_start(&s->engine, life->engine, &s->http.inbox, err) != E_OK)
+    if (sync_thread_start(&s->sync, life->store, &s->http.inbox, life_store_broke, err) != E_OK)
+        return err->code;
+    life->has_sync = true;
+    if (engine_thread_start(&s->engine, life->engine, &s->sync, err) != E_OK)
         return err->code;
     life->has_engine_thread = true;
     if (store_is_shared(s->store)) {
@@ -194,7 +197,7 @@ static enum err_code start_threads(struct life *life, struct err *err)
             return err->code;
         life->has_news = true;
     }
-    if (readers_start(&s->readers, &s->store_config, &s->http.inbox, err) != E_OK)
+    if (readers_start(&s->readers, &s->store_config, &s->sync, err) != E_OK)
         return err->code;
     life->has_readers = true;
     return E_OK;
@@ -312,6 +315,8 @@ enum err_code server_run(const struct server_config *config, struct err *err)
     if (code == E_OK) {
         serve(&life);
         life_stop(&life);
+        if (s->sync_broke)
+            code = err_set(err, E_UNAVAILABLE, "%s", s->sync.err.msg);
     }
     life_close(&life);
     return code;

@@ -19,6 +19,7 @@
 #include "server/threads/engine_thread.h"
 #include "server/threads/news_thread.h"
 #include "server/threads/readers.h"
+#include "server/threads/sync_thread.h"
 #include "store/damage.h"
 #include "store/shared.h"
 #include "store/store.h"
@@ -41,12 +42,14 @@ struct server {
     int64_t started_mono_at;
     bool is_ready; /* all has been started */
     bool is_stopping;
+    bool sync_broke;    /* the reason to stop */
     int64_t stop_by_at; /* then the process exits whatever happens; by the monotonic clock */
     struct store_damage damage;
 
     struct siphash_key lease_key; /* what proves leases */
 
     struct http http;
+    struct sync_thread sync;
     struct engine_thread engine;
     struct news_thread news; /* of a shared store */
     struct readers readers;

@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 
 #include "base/clock.h"
+#include "base/os/log.h"
 #include "server/limits.h"
 #include "server/process/life.h"
 #include "server/process/notify.h"
@@ -56,6 +57,18 @@ static void begin_to_stop(struct server *s)
     sigaction(SIGALRM, &at_once, NULL);
     alarm(stop_seconds(s));
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void life_store_broke(struct delivery *d)
+{
+    struct sync_thread *sync = (struct sync_thread *)((char *)d -
+                                                      offsetof(struct sync_thread, broken));
+    struct server *s = (struct server *)((char *)sync - offsetof(struct server, sync));
+
+    log_error("%s", sync->err.msg);
+    s->sync_broke = true;
+    if (!s->is_stopping)
+        begin_to_stop(s);
 }
 
 static void signals_ready(struct watch *w, uint32_t events)
@@ -194,6 +207,8 @@ void life_close(struct life *life)
     s->http.no_readings = true;
     if (life->has_readers)
         readers_stop(&s->readers);
+    if (life->has_sync)
+        sync_thread_stop(&s->sync);
     store_close(life->store); /* the last to close folds the log in and removes it */
     if (life->has_http) {
         http_pass(&s->http, 0);

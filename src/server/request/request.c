@@ -320,6 +320,11 @@ static void deliver_reading(struct delivery *d)
     come_home(r, request_answer_query);
 }
 
+static void fail_reading(struct delivery *d, const struct err *err)
+{
+    ((struct reading *)d)->query.err = *err;
+}
+
 static bool is_alive(struct op *op)
 {
     struct request *r = (struct request *)((char *)op - offsetof(struct request, change.op));
@@ -379,6 +384,7 @@ struct query *request_query(struct request *r, enum query_kind kind)
     release_cargo(r);
     query_init(&r->reading.query, kind);
     r->reading.delivery.deliver = deliver_reading;
+    r->reading.delivery.fail = fail_reading;
     r->reading.query.now_at = clock_wall_us();
     r->reading.query.url = r->server->url;
     r->cargo = CARGO_READING;

@@ -14,6 +14,11 @@ static void engine_request_done(struct op *op)
     inbox_list_add(&t->done, &request->delivery.item);
 }
 
+static void engine_request_fail(struct delivery *d, const struct err *err)
+{
+    ((struct engine_request *)d)->op.err = *err;
+}
+
 void engine_request_init(struct engine_request *request, struct engine_thread *t, enum op_kind kind,
                          void (*deliver)(struct delivery *d))
 {
@@ -21,6 +26,7 @@ void engine_request_init(struct engine_request *request, struct engine_thread *t
     request->op.done = engine_request_done;
     request->op.owner = t;
     request->delivery.deliver = deliver;
+    request->delivery.fail = engine_request_fail;
 }
 
 void engine_thread_send(struct engine_thread *t, struct delivery *d)
@@ -81,21 +87,30 @@ static void *run(void *arg)
         if (atomic_exchange(&t->look_for_gone, false))
             engine_look_for_gone(t->engine);
         engine_run(t->engine, link_ops(items), now);
-        inbox_put_list(t->home, &t->done);
+        sync_thread_forward(t->sync, &t->done);
     }
     engine_close(t->engine);
-    inbox_put_list(t->home, &t->done);
+    sync_thread_forward(t->sync, &t->done);
     return NULL;
 }
 
+/* With nobody else waiting there is nothing to run meanwhile. */
+static bool may_sync_later(void *ctx)
+{
+    struct engine_thread *t = ctx;
+
+    return !inbox_is_empty(&t->inbox);
+}
+
 enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine,
-                                  struct inbox *home, struct err *err)
+                                  struct sync_thread *sync, struct err *err)
 {
     inbox_init(&t->inbox, -1);
     t->done = INBOX_LIST_INIT;
-    t->home = home;
+    t->sync = sync;
     t->engine = engine;
     t->stats = engine_get_stats(engine);
+    engine_set_sync(engine, may_sync_later, t);
     atomic_init(&t->look_for_gone, false);
     return thread_start(&t->thread, "engine", run, t, err);
 }

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "server/threads/delivery.h"
 #include "server/threads/inbox.h"
+#include "server/threads/sync_thread.h"
 
 /* An op sent to the engine.  `deliver` is called when it has been done. */
 struct engine_request {
@@ -22,18 +23,19 @@ struct engine_request {
 };
 
 struct engine_thread {
-    struct inbox inbox;     /* of engine requests */
-    struct inbox_list done; /* the engine's thread only */
-    struct inbox *home;     /* the HTTP thread's */
+    struct inbox inbox;       /* of engine requests */
+    struct inbox_list done;   /* the engine's thread only */
+    struct sync_thread *sync; /* the way to the HTTP thread */
     struct engine *engine;
     const struct engine_stats *stats;
     atomic_bool look_for_gone; /* a waiting client has left */
     pthread_t thread;
 };
 
-/* Takes over the engine; its store is used by nobody else until engine_thread_join. */
+/* Takes over the engine; until engine_thread_join its store is used by nobody else, but for
+ * store_sync.  `sync` outlives the thread. */
 MUST_CHECK enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine,
-                                             struct inbox *home, struct err *err);
+                                             struct sync_thread *sync, struct err *err);
 
 /* Makes the op of a request come back to this thread. */
 void engine_request_init(struct engine_request *request, struct engine_thread *t, enum op_kind kind,

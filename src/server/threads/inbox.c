@@ -71,6 +71,15 @@ void inbox_put(struct inbox *in, struct inbox_item *item)
     inbox_put_list(in, &list);
 }
 
+bool inbox_is_empty(struct inbox *in)
+{
+    check(pthread_mutex_lock(&in->mutex));
+    bool is_empty = in->items.end == NULL;
+
+    check(pthread_mutex_unlock(&in->mutex));
+    return is_empty;
+}
+
 void inbox_poke(struct inbox *in)
 {
     check(pthread_mutex_lock(&in->mutex));

@@ -56,6 +56,9 @@ void inbox_put(struct inbox *in, struct inbox_item *item);
 /* Puts all of the list, in order, and empties it.  One wake-up at most. */
 void inbox_put_list(struct inbox *in, struct inbox_list *list);
 
+/* Any thread. */
+bool inbox_is_empty(struct inbox *in);
+
 /* Lets one inbox_take return without an item. */
 void inbox_poke(struct inbox *in);
 

@@ -13,7 +13,10 @@ static void *run(void *arg)
         struct reading *r = (struct reading *)item;
 
         r->run(r, reader->store);
-        inbox_put(reader->home, &r->delivery.item);
+        struct inbox_list done = INBOX_LIST_INIT;
+
+        inbox_list_add(&done, &r->delivery.item);
+        sync_thread_forward(reader->sync, &done);
     }
     store_close(reader->store);
     return NULL;
@@ -22,7 +25,7 @@ static void *run(void *arg)
 enum { SHARED_THREADS = READER_THREADS - 1 };
 
 static enum err_code start_one(struct readers *rs, const struct store_config *config,
-                               struct inbox *home, struct err *err)
+                               struct sync_thread *sync, struct err *err)
 {
     struct reader *reader = &rs->threads[rs->count];
     struct store_config reading = *config;
@@ -30,7 +33,7 @@ static enum err_code start_one(struct readers *rs, const struct store_config *co
     reading.mode = STORE_READ;
     reading.read_limit_us = READ_LIMIT_US;
     reader->inbox = rs->count < SHARED_THREADS ? &rs->shared : &rs->reserved;
-    reader->home = home;
+    reader->sync = sync;
     if (store_open(&reading, &reader->store, err) != E_OK)
         return err->code;
     if (thread_start(&reader->thread, "reader", run, reader, err) != E_OK) {
@@ -42,13 +45,13 @@ static enum err_code start_one(struct readers *rs, const struct store_config *co
 }
 
 enum err_code readers_start(struct readers *rs, const struct store_config *config,
-                            struct inbox *home, struct err *err)
+                            struct sync_thread *sync, struct err *err)
 {
     *rs = (struct readers){.count = 0};
     inbox_init(&rs->shared, -1);
     inbox_init(&rs->reserved, -1);
     while (rs->count < READER_THREADS)
-        if (start_one(rs, config, home, err) != E_OK) {
+        if (start_one(rs, config, sync, err) != E_OK) {
             readers_stop(rs);
             return err->code;
         }

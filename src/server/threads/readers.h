@@ -16,6 +16,7 @@
 #include "server/limits.h"
 #include "server/threads/delivery.h"
 #include "server/threads/inbox.h"
+#include "server/threads/sync_thread.h"
 #include "store/store.h"
 
 enum way_in { WAY_TCP, WAY_UNIX, WAYS_IN };
@@ -32,8 +33,8 @@ struct reading {
 };
 
 struct reader {
-    struct inbox *inbox; /* shared, or its own */
-    struct inbox *home;
+    struct inbox *inbox;      /* shared, or its own */
+    struct sync_thread *sync; /* the way to the HTTP thread */
     struct store *store;
     pthread_t thread;
 };
@@ -51,7 +52,7 @@ struct readers {
 /* Opens the store that is named there once for each thread, to be read, and starts the
  * threads.  On failure nothing is left behind. */
 MUST_CHECK enum err_code readers_start(struct readers *rs, const struct store_config *config,
-                                       struct inbox *home, struct err *err);
+                                       struct sync_thread *sync, struct err *err);
 
 /* E_UNAVAILABLE when READS_PENDING_MAX of that way in are not back yet. */
 MUST_CHECK enum err_code readers_check(const struct readers *rs, enum way_in way_in,

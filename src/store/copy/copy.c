@@ -75,7 +75,7 @@ static enum err_code commit(struct copying *c, struct err *err)
     if (!c->in_transaction)
         return E_OK;
     c->in_transaction = false;
-    if (db_commit(c->to->db, err) != E_OK) {
+    if (db_commit(c->to->db, DB_SYNC_NOW, err) != E_OK) {
         db_rollback(c->to->db);
         return err->code;
     }
@@ -145,20 +145,14 @@ static enum err_code walk_table(struct copying *c, const struct sql_table *table
 
 /* ---- facts ---- */
 
-/* Numbers that each store keeps for itself. */
-static bool fact_stays(struct slice key)
-{
-    return slice_is(key, "version") || slice_is(key, "running") || slice_is(key, WAL_MARK_KEY) ||
-           slice_is(key, META_COPYING);
-}
-
 static void on_fact_row(void *ctx, const struct db_row *row)
 {
     struct facts *facts = ctx;
     struct slice key = db_col_text(row, 0);
     struct fact f = {.value = db_col_int(row, 1)};
 
-    if (fact_stays(key))
+    if (slice_is(key, "version") || slice_is(key, "running") || slice_is(key, WAL_MARK_KEY) ||
+        slice_is(key, META_COPYING)) /* each store keeps these for itself */
         return;
     ASSERT(key.size <= META_KEY_MAX); /* they are ours */
     memcpy(f.key, key.data, key.size);
@@ -306,16 +300,6 @@ static enum err_code verify(struct copying *c, struct err *err)
     return E_OK;
 }
 
-/* From here on it is a store like any other. */
-static enum err_code unmark(struct copying *c, struct err *err)
-{
-    if (begin(c, err) != E_OK || db_rows(c->to->db, SQL_COPY_UNMARK, NULL, NULL, err) != E_OK)
-        return err->code;
-    if (commit(c, err) == E_OK)
-        return E_OK;
-    return err_wrap(err, "the copy is whole, but if a server will not open it, repeat it");
-}
-
 /* ---- the two stores ---- */
 
 static enum err_code open_both(struct copying *c, struct err *err)
@@ -342,7 +326,13 @@ static enum err_code run(struct copying *c, struct err *err)
         return err_wrap(err, "the target");
     if (copy_all(c, err) != E_OK || compare(c, err) != E_OK || verify(c, err) != E_OK)
         return err->code;
-    return c->result->agrees ? unmark(c, err) : E_OK;
+    if (!c->result->agrees)
+        return E_OK;
+    if (begin(c, err) != E_OK || db_rows(c->to->db, SQL_COPY_UNMARK, NULL, NULL, err) != E_OK)
+        return err->code;
+    if (commit(c, err) != E_OK)
+        return err_wrap(err, "the copy is whole, but if a server will not open it, repeat it");
+    return E_OK; /* from here on it is a store like any other */
 }
 
 enum err_code store_copy_run(const struct store_copy *copy, struct store_copy_result *ret_result,

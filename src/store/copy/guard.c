@@ -150,13 +150,6 @@ enum err_code copy_guard_target(struct store *to, struct store *from, struct err
 
 /* ---- an empty store ---- */
 
-/* Tables that a server fills when it starts on a new store. */
-static bool may_hold_something(const struct sql_table *t)
-{
-    return t->read == SQL_COPY_READ_QUEUES || t->read == SQL_COPY_READ_WORKERS ||
-           t->read == SQL_COPY_READ_QUEUE_LOG || t->read == SQL_COPY_READ_COUNTS;
-}
-
 struct queue_judge {
     bool foreign;
     char name[QUEUE_NAME_MAX + 1];
@@ -193,10 +186,12 @@ enum err_code copy_require_empty(struct store *s, struct err *err)
 {
     for (int i = 0; i < SQL_TABLE_COUNT; i++) {
         CLEANUP(copy_walk) struct copy_walk w;
+        enum sql read = sql_tables[i].read;
 
         copy_walk_init(&w, &sql_tables[i]);
-        if (may_hold_something(&sql_tables[i]))
-            continue;
+        if (read == SQL_COPY_READ_QUEUES || read == SQL_COPY_READ_WORKERS ||
+            read == SQL_COPY_READ_QUEUE_LOG || read == SQL_COPY_READ_COUNTS)
+            continue; /* a server fills these when it starts on a new store */
         if (copy_walk_next(&w, s->db, err) != E_OK)
             return err->code;
         if (w.n_rows > 0)

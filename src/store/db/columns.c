@@ -33,19 +33,14 @@ static bool read_number(const struct db_row *row, int place, const struct db_col
     return true;
 }
 
-static bool is_json(struct slice text, enum db_column_type type)
+static bool read_slice(struct slice s, const struct db_column *c, struct arena *arena, char *item)
 {
     struct err ignored = ERR_INIT;
     struct slice value;
 
-    return jtext_check(text, &value, &ignored) == E_OK &&
-           (type == DB_COLUMN_JSON || jtext_type_of(value) == JTEXT_OBJECT);
-}
-
-static bool read_slice(struct slice s, const struct db_column *c, struct arena *arena, char *item)
-{
-    if ((c->type == DB_COLUMN_OBJECT || c->type == DB_COLUMN_JSON) && s.size > 0 &&
-        !is_json(s, c->type))
+    if (c->type == DB_COLUMN_OBJECT && s.size > 0 && !jtext_is_object(s))
+        return false;
+    if (c->type == DB_COLUMN_JSON && s.size > 0 && jtext_check(s, &value, &ignored) != E_OK)
         return false;
     if (s.data != NULL)
         s = arena_copy(arena, s);

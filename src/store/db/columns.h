@@ -124,3 +124,19 @@ static inline void db_list_cleanup(struct db_list *l)
 {
     db_list_deinit(l);
 }
+
+/* Defines each_x(db, sql, args, on_x, ctx, err), which calls on_x for each row.  All rows are read
+ * first: the callback may run other statements. */
+#define DB_EACH_FN(name_, struct_, table_)                                                        \
+    MUST_CHECK static enum err_code name_(struct db *db, enum sql sql, struct db_args args,       \
+                                          void (*on_item)(void *ctx, const struct struct_ *item), \
+                                          void *ctx, struct err *err)                             \
+    {                                                                                             \
+        CLEANUP(db_list) struct db_list list = {.table = &(table_)};                              \
+        enum err_code code = db_each_row(db, sql, args, &list, err);                              \
+        const struct struct_ *items = list.items;                                                 \
+                                                                                                  \
+        for (size_t i = 0; i < list.n; i++)                                                       \
+            on_item(ctx, &items[i]);                                                              \
+        return code;                                                                              \
+    }

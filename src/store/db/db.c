@@ -15,14 +15,24 @@ enum err_code db_begin(struct db *db, struct err *err)
     return db->driver->begin(db, err);
 }
 
-enum err_code db_commit(struct db *db, struct err *err)
+enum err_code db_commit(struct db *db, enum db_sync when, struct err *err)
 {
     if (fault_hit("commit.before"))
         return err_set(err, E_UNAVAILABLE, "store: fault before the commit");
-    if (db->driver->commit(db, err) != E_OK)
+    if (db->driver->commit(db, when, err) != E_OK)
         return err->code;
     (void)fault_hit("commit.after");
     return E_OK;
+}
+
+enum err_code db_sync(struct db *db, struct err *err)
+{
+    return db->driver->sync == NULL ? E_OK : db->driver->sync(db, err);
+}
+
+bool db_owes_sync(struct db *db)
+{
+    return db->driver->owes_sync != NULL && db->driver->owes_sync(db);
 }
 
 void db_rollback(struct db *db)
@@ -104,6 +114,29 @@ enum err_code db_call_number(struct db *db, enum sql sql, struct db_args args, i
     if (db_call_rows(db, sql, args, &(struct db_reader){on_number, &number}, err) != E_OK)
         return err->code;
     *ret_number = number;
+    return E_OK;
+}
+
+struct numbers {
+    int64_t *items;
+    size_t n;
+};
+
+static void on_next_number(void *ctx, const struct db_row *row)
+{
+    struct numbers *t = ctx;
+
+    t->items[t->n++] = db_col_int(row, 0);
+}
+
+enum err_code db_call_numbers(struct db *db, enum sql sql, struct db_args args,
+                              int64_t *ret_numbers, size_t *ret_n, struct err *err)
+{
+    struct numbers t = {.items = ret_numbers};
+
+    if (db_call_rows(db, sql, args, &(struct db_reader){on_next_number, &t}, err) != E_OK)
+        return err->code;
+    *ret_n = t.n;
     return E_OK;
 }
 

@@ -27,10 +27,11 @@ struct db_driver;
 struct db {
     const struct db_driver *driver;
     atomic_bool away; /* the database is unreachable; any thread may read it */
-    bool conflict;    /* the last error is a conflict with another server; until the next begin */
-    bool busy;        /* … a lock timeout; until the next begin */
-    bool refused;     /* … a refused signature; until the next begin */
-    bool commit_unknown;         /* the connection was lost in a commit; until the next begin */
+    /* What the last error was; until the next begin. */
+    bool conflict;               /* a conflict with another server: roll back and run again */
+    bool busy;                   /* a lock timeout */
+    bool refused;                /* a refused signature: its signer is no longer a member */
+    bool commit_unknown;         /* the connection was lost in a commit: ask the database */
     struct store_damage *damage; /* where bad rows are noted; may be NULL */
     char flaw[160];              /* why a row was refused; empty: none was */
     int64_t statements;          /* since it was opened */
@@ -94,6 +95,9 @@ struct db_call {
     int64_t changed; /* out: rows inserted, updated or deleted */
 };
 
+/* Later: db_sync makes the commit durable.  A database may ignore it and sync now. */
+enum db_sync { DB_SYNC_NOW, DB_SYNC_LATER };
+
 enum db_close {
     DB_CLOSE_PLAIN,
     DB_CLOSE_CLEAN
@@ -106,7 +110,9 @@ struct db_driver {
      * latest in the commit. */
     enum err_code (*post)(struct db *db, struct db_call *call, struct err *err);
     enum err_code (*begin)(struct db *db, struct err *err);
-    enum err_code (*commit)(struct db *db, struct err *err);
+    enum err_code (*commit)(struct db *db, enum db_sync when, struct err *err);
+    enum err_code (*sync)(struct db *db, struct err *err); /* any thread */
+    bool (*owes_sync)(struct db *db);                      /* any thread */
     void (*rollback)(struct db *db); /* does nothing outside of a transaction */
     void (*close)(struct db *db, enum db_close how);
 
@@ -164,41 +170,19 @@ MUST_CHECK static inline enum err_code db_run(struct db *db, struct db_call *cal
 }
 
 MUST_CHECK enum err_code db_begin(struct db *db, struct err *err);
-MUST_CHECK enum err_code db_commit(struct db *db, struct err *err);
+MUST_CHECK enum err_code db_commit(struct db *db, enum db_sync when, struct err *err);
+
+/* Makes a commit durable whose sync was left for later.  E_UNAVAILABLE when that failed: whether
+ * the commit survives is unknown until the database is opened again, and until then no other
+ * succeeds.  Any thread, as the next. */
+MUST_CHECK enum err_code db_sync(struct db *db, struct err *err);
+
+/* A commit awaits db_sync, or that has failed. */
+bool db_owes_sync(struct db *db);
 void db_rollback(struct db *db);
 
 /* db may be NULL. */
 void db_close(struct db *db, enum db_close how);
-
-/* A lock timeout. */
-static inline bool db_is_busy(const struct db *db)
-{
-    return db->busy;
-}
-
-/* A conflict with another server: roll back and run again. */
-static inline bool db_is_conflict(const struct db *db)
-{
-    return db->conflict;
-}
-
-/* The transaction must not be committed: its signer is no longer a member. */
-static inline bool db_is_refused(const struct db *db)
-{
-    return db->refused;
-}
-
-/* The outcome of the commit is unknown: ask the database. */
-static inline bool db_commit_is_unknown(const struct db *db)
-{
-    return db->commit_unknown;
-}
-
-/* Any thread. */
-static inline bool db_is_away(const struct db *db)
-{
-    return atomic_load_explicit(&db->away, memory_order_relaxed);
-}
 
 /* Arguments written in place. */
 struct db_args {
@@ -249,6 +233,13 @@ MUST_CHECK enum err_code db_call_change(struct db *db, enum sql sql, struct db_a
 
 MUST_CHECK enum err_code db_call_number(struct db *db, enum sql sql, struct db_args args,
                                         int64_t if_none, int64_t *ret_number, struct err *err);
+
+/* The numbers in the first column of all rows, of which the caller has limited the number. */
+#define db_numbers(db, sql_, ret_numbers, ret_n, err, ...) \
+    db_call_numbers(db, sql_, DB_ARGS(__VA_ARGS__), ret_numbers, ret_n, err)
+
+MUST_CHECK enum err_code db_call_numbers(struct db *db, enum sql sql, struct db_args args,
+                                         int64_t *ret_numbers, size_t *ret_n, struct err *err);
 
 /* Whether there is a row. */
 #define db_exists(db, sql_, ret_exists, err, ...) \

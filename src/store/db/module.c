@@ -85,15 +85,6 @@ static bool look_beside_program(struct search *s)
     return look_in(s, dir);
 }
 
-static bool find_module(struct search *s)
-{
-    const char *given = getenv("WAYBILL_MODULES");
-
-    if (given != NULL && given[0] != '\0' && look_in(s, given))
-        return true;
-    return look_beside_program(s) || look_in(s, WAYBILL_MODULE_DIR);
-}
-
 /* ---- loading ---- */
 
 /* The module stays for as long as the process lives. */
@@ -136,9 +127,11 @@ static enum err_code load_module(const char *name, const struct db_module **ret_
                                  struct err *err)
 {
     struct search search = {.name = name, .looked = BUF_INIT(LOOKED_MAX)};
+    const char *given = getenv("WAYBILL_MODULES");
     enum err_code code = E_OK;
 
-    if (find_module(&search))
+    if ((given != NULL && given[0] != '\0' && look_in(&search, given)) ||
+        look_beside_program(&search) || look_in(&search, WAYBILL_MODULE_DIR))
         code = open_module(search.path, ret_module, err);
     else
         code = err_set(err, E_UNAVAILABLE,
@@ -149,12 +142,14 @@ static enum err_code load_module(const char *name, const struct db_module **ret_
     return code;
 }
 
-static enum err_code load_postgres(const struct db_module **ret_module, struct err *err)
+enum err_code db_module_for(const char *url, const struct db_module **ret_module, struct err *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static const struct db_module *loaded;
-    enum err_code code = E_OK;
+    static const struct db_module *loaded; /* of the only kind so far */
+    enum err_code code = store_url_check(slice_of(url), err);
 
+    if (code != E_OK)
+        return code;
     pthread_mutex_lock(&lock);
     if (loaded == NULL)
         code = load_module("postgres", &loaded, err);
@@ -162,10 +157,4 @@ static enum err_code load_postgres(const struct db_module **ret_module, struct e
         *ret_module = loaded;
     pthread_mutex_unlock(&lock);
     return code;
-}
-
-enum err_code db_module_for(const char *url, const struct db_module **ret_module, struct err *err)
-{
-    /* There is but one kind so far. */
-    return store_url_check(slice_of(url), err) != E_OK ? err->code : load_postgres(ret_module, err);
 }

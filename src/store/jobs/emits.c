@@ -23,36 +23,26 @@ static const struct db_column emitter_columns[] = {
 static const struct db_table emitter_table = DB_TABLE("emitting job", stored_emitter,
                                                       emitter_columns);
 
-static enum err_code each_emitter(struct store *s, enum sql sql, struct db_args args,
-                                  store_emitter_fn *on_emitter, void *ctx, struct err *err)
-{
-    CLEANUP(db_list) struct db_list list = {.table = &emitter_table};
-    enum err_code code = db_each_row(s->db, sql, args, &list, err);
-    const struct stored_emitter *emitters = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_emitter(ctx, &emitters[i]);
-    return code;
-}
+DB_EACH_FN(each_emitter, stored_emitter, emitter_table)
 
 enum err_code store_emitters_load(struct store *s, store_emitter_fn *on_emitter, void *ctx,
                                   struct err *err)
 {
-    return each_emitter(s, SQL_EMITTER_LOAD, DB_ARGS(), on_emitter, ctx, err);
+    return each_emitter(s->db, SQL_EMITTER_LOAD, DB_ARGS(), on_emitter, ctx, err);
 }
 
 enum err_code store_emitter_find(struct store *s, int64_t owner, int64_t token,
                                  store_emitter_fn *on_emitter, void *ctx, struct err *err)
 {
-    return each_emitter(s, SQL_EMITTER_FIND, DB_ARGS(db_i(owner), db_i(token)), on_emitter, ctx,
+    return each_emitter(s->db, SQL_EMITTER_FIND, DB_ARGS(db_i(owner), db_i(token)), on_emitter, ctx,
                         err);
 }
 
 enum err_code store_emitters_unsettled(struct store *s, size_t limit, store_emitter_fn *on_emitter,
                                        void *ctx, struct err *err)
 {
-    return each_emitter(s, SQL_EMITTER_UNSETTLED, DB_ARGS(db_i((int64_t)limit)), on_emitter, ctx,
-                        err);
+    return each_emitter(s->db, SQL_EMITTER_UNSETTLED, DB_ARGS(db_i((int64_t)limit)), on_emitter,
+                        ctx, err);
 }
 
 enum err_code store_emitter_put(struct store *s, const struct stored_emitter *m, struct err *err)

@@ -31,13 +31,6 @@ static bool ended_well(const struct job *j)
     return j->state == JOB_DONE && j->outcome == JOB_OUT_DONE && j->exit == 0;
 }
 
-/* These values belong to the attempt that "at" names; the next attempt starts without them. */
-static bool tells_of_attempt(const struct job *j)
-{
-    return j->exited || j->cause != JOB_CAUSE_NONE || j->done != 0 || j->total != 0 ||
-           j->expected_at != 0 || j->text.size > 0 || j->unit.size > 0;
-}
-
 bool history_is_plain(const struct job *j)
 {
     bool outcome_implied = j->outcome == JOB_OUT_NONE ? j->state != JOB_DONE : ended_well(j);
@@ -62,7 +55,9 @@ struct slice history_format(const struct job *j, struct arena *arena)
         jtext_put_int(&b, key, (int64_t)j->member);
     NUMBERS(X)
 #undef X
-    if (tells_of_attempt(j))
+    /* These values belong to the attempt that "at" names; the next attempt starts without them. */
+    if (j->exited || j->cause != JOB_CAUSE_NONE || j->done != 0 || j->total != 0 ||
+        j->expected_at != 0 || j->text.size > 0 || j->unit.size > 0)
         jtext_put_int(&b, "at", j->attempt);
     if (j->exited)
         jtext_put_int(&b, "exit", j->exit);
@@ -94,27 +89,6 @@ static bool take_number(struct slice key, struct slice value, struct job *j)
     return true;
 }
 
-static void take_rest(struct slice key, struct slice value, struct arena *arena, struct job *j)
-{
-    if (jtext_key_is(key, "exit")) {
-        j->exited = true;
-        j->exit = (int)jtext_int(value);
-    }
-    if (jtext_key_is(key, "text"))
-        j->text = arena_copy(arena, jtext_text(value, arena));
-    if (jtext_key_is(key, "unit"))
-        j->unit = arena_copy(arena, jtext_text(value, arena));
-}
-
-/* Checked like what comes from outside: the store may be damaged. */
-static bool is_object(struct slice json)
-{
-    struct err ignored = ERR_INIT;
-    struct slice value;
-
-    return jtext_check(json, &value, &ignored) == E_OK && jtext_type_of(value) == JTEXT_OBJECT;
-}
-
 bool history_parse(struct slice json, struct arena *arena, struct job *j)
 {
     struct slice key;
@@ -126,12 +100,19 @@ bool history_parse(struct slice json, struct arena *arena, struct job *j)
         j->exited = j->state == JOB_DONE;
         return true;
     }
-    if (!is_object(json))
+    if (!jtext_is_object(json)) /* checked like text from outside: the store may be damaged */
         return false;
     for (struct jtext_iter it = jtext_members(json); jtext_next_member(&it, &key, &value);) {
         if (!take_number(key, value, j))
             return false;
-        take_rest(key, value, arena, j);
+        if (jtext_key_is(key, "exit")) {
+            j->exited = true;
+            j->exit = (int)jtext_int(value);
+        } else if (jtext_key_is(key, "text")) {
+            j->text = arena_copy(arena, jtext_text(value, arena));
+        } else if (jtext_key_is(key, "unit")) {
+            j->unit = arena_copy(arena, jtext_text(value, arena));
+        }
     }
     if (j->outcome >= JOB_OUT_COUNT || j->cause >= JOB_CAUSE_COUNT)
         return false;
@@ -152,7 +133,7 @@ bool history_parse_claimed(struct slice json, struct job *j)
     int *const members[] = {&j->lost, &j->returned, &j->step, &j->failed_step, &j->attempts_before};
     struct slice value;
 
-    if (!is_object(json))
+    if (!jtext_is_object(json))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (jtext_find(json, names[i], &value)) {

@@ -111,18 +111,6 @@ enum err_code store_ready_others(struct store *s, int64_t queue, const struct re
     return db_exists(s->db, SQL_READY_OTHERS, ret_others, err, db_r(&rows), db_i(queue));
 }
 
-struct id_array {
-    int64_t *ids;
-    size_t n;
-};
-
-static void on_id_row(void *ctx, const struct db_row *row)
-{
-    struct id_array *t = ctx;
-
-    t->ids[t->n++] = db_col_int(row, 0);
-}
-
 /* Rows come in any order. */
 struct command_marks {
     const int64_t *ids;
@@ -152,13 +140,7 @@ enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_
 enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
                              size_t *ret_n, struct err *err)
 {
-    struct id_array t = {.ids = ids};
-
-    if (db_rows(s->db, SQL_DUE_SCAN, on_id_row, &t, err, db_i(now_at), db_i((int64_t)limit)) !=
-        E_OK)
-        return err->code;
-    *ret_n = t.n;
-    return E_OK;
+    return db_numbers(s->db, SQL_DUE_SCAN, ids, ret_n, err, db_i(now_at), db_i((int64_t)limit));
 }
 
 enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err)

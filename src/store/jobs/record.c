@@ -34,16 +34,12 @@ static const struct db_column entry_columns[] = {
 static const struct db_table entry_table = DB_TABLE("entry of a record", progress_entry,
                                                     entry_columns);
 
+DB_EACH_FN(each_entry, progress_entry, entry_table)
+
 enum err_code store_progress_load(struct store *s, int64_t job, store_progress_fn *on_entry,
                                   void *ctx, struct err *err)
 {
-    CLEANUP(db_list) struct db_list list = {.table = &entry_table};
-    enum err_code code = db_each(s->db, SQL_PROGRESS_LOAD, &list, err, db_i(job));
-    const struct progress_entry *entries = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_entry(ctx, &entries[i]);
-    return code;
+    return each_entry(s->db, SQL_PROGRESS_LOAD, DB_ARGS(db_i(job)), on_entry, ctx, err);
 }
 
 enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,

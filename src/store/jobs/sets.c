@@ -13,12 +13,6 @@
 
 /* ---- making ---- */
 
-static bool carries_nothing(const struct job *j)
-{
-    return j->key.size == 0 && j->params.size == 0 && j->body.data == NULL && j->labels.size == 0 &&
-           j->options.size == 0 && j->routing.size == 0 && j->assigned.size == 0;
-}
-
 /* Limits of the set of one statement, so that a connection never sends too much at once.  The last
  * row may exceed SET_BYTES. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
@@ -35,14 +29,10 @@ struct sharing {
     int64_t id;                /* where they are; 0: nowhere */
 };
 
-static bool is_same(struct slice a, struct slice b)
+static bool carries(const struct job *j, struct slice params, struct slice body)
 {
-    return a.data == b.data && a.size == b.size;
-}
-
-static bool carry_same(const struct job *a, const struct job *b)
-{
-    return is_same(a->params, b->params) && is_same(a->body, b->body);
+    return j->params.data == params.data && j->params.size == params.size &&
+           j->body.data == body.data && j->body.size == body.size;
 }
 
 /* Where the params and the body of jobs[0] are stored, of n that come; 0: in its own row. */
@@ -54,9 +44,9 @@ static int64_t share(struct sharing *sharing, const struct job *jobs, size_t n)
         return j->shared;
     if (j->params.size + j->body.size < SHARED_MIN || j->routing.size == 0)
         return 0;
-    if (sharing->id != 0 && is_same(j->params, sharing->params) && is_same(j->body, sharing->body))
+    if (sharing->id != 0 && carries(j, sharing->params, sharing->body))
         return sharing->id;
-    bool again = n > 1 && carry_same(j, &jobs[1]);
+    bool again = n > 1 && carries(&jobs[1], j->params, j->body);
 
     *sharing = (struct sharing){j->params, j->body, again ? j->id.v : 0};
     return sharing->id;
@@ -71,14 +61,6 @@ struct insert_shape {
 static const struct insert_shape plain_shape = {SQL_JOBS_INSERT, SQL_PAYLOAD_INSERT, 5, 6};
 static const struct insert_shape routed_shape = {SQL_JOBS_INSERT_ROUTED, SQL_PAYLOAD_INSERT_ROUTED,
                                                  HOT_COLUMNS, PAYLOAD_COLUMNS};
-
-static const struct insert_shape *shape_of(const struct job *jobs, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (jobs[i].routing.size > 0 || jobs[i].assigned.size > 0 || !history_is_plain(&jobs[i]))
-            return &routed_shape;
-    return &plain_shape;
-}
 
 static void fill_hot(const struct job *j, const struct insert_shape *shape, struct arena *arena,
                      struct db_value *h)
@@ -142,21 +124,27 @@ static enum err_code insert_hot(struct store *s, const struct job *jobs, size_t 
 static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, size_t all,
                                 struct sharing *sharing, struct err *err)
 {
-    const struct insert_shape *shape = shape_of(jobs, n);
+    const struct insert_shape *shape = &plain_shape;
     struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
+
+    for (size_t i = 0; i < n && shape == &plain_shape; i++)
+        if (jobs[i].routing.size > 0 || jobs[i].assigned.size > 0 || !history_is_plain(&jobs[i]))
+            shape = &routed_shape;
     struct db_rows carried_rows = {carried, 0, shape->payload_columns};
 
     for (size_t i = 0; i < n; i++) {
-        if (carries_nothing(&jobs[i]))
-            continue;
-        int64_t shared = share(sharing, jobs + i, all - i);
+        const struct job *j = &jobs[i];
 
-        if (shared == jobs[i].id.v && jobs[i].shared == 0 &&
-            db_do(s->db, SQL_SHARED_ADD, err, db_i(shared), db_t(jobs[i].params),
-                  db_b(jobs[i].body)) != E_OK)
+        if (j->key.size == 0 && j->params.size == 0 && j->body.data == NULL &&
+            j->labels.size == 0 && j->options.size == 0 && j->routing.size == 0 &&
+            j->assigned.size == 0)
+            continue;
+        int64_t shared = share(sharing, j, all - i);
+
+        if (shared == j->id.v && j->shared == 0 &&
+            db_do(s->db, SQL_SHARED_ADD, err, db_i(shared), db_t(j->params), db_b(j->body)) != E_OK)
             return err->code;
-        fill_payload(&jobs[i], shape, shared,
-                     &carried[carried_rows.n_rows++ * shape->payload_columns]);
+        fill_payload(j, shape, shared, &carried[carried_rows.n_rows++ * shape->payload_columns]);
     }
     if (insert_hot(s, jobs, n, shape, err) != E_OK)
         return err->code;
@@ -171,7 +159,7 @@ static size_t set_size(const struct job *jobs, size_t n)
 
     for (; i < n && i < SET_ROWS && bytes < SET_BYTES; i++) {
         const struct job *j = &jobs[i];
-        bool again = j->shared != 0 || (i > 0 && carry_same(j, &jobs[i - 1]));
+        bool again = j->shared != 0 || (i > 0 && carries(j, jobs[i - 1].params, jobs[i - 1].body));
 
         bytes += (again ? 0 : j->params.size + j->body.size) + j->labels.size + j->options.size +
                  j->routing.size + j->assigned.size;
@@ -227,38 +215,22 @@ struct claim_rows {
 /* What goes to the claimer as it is, or will be walked. */
 static bool is_readable(struct slice json)
 {
-    struct err ignored = ERR_INIT;
-    struct slice value;
-
-    return json.size == 0 ||
-           (jtext_check(json, &value, &ignored) == E_OK && jtext_type_of(value) == JTEXT_OBJECT);
-}
-
-/* Params are in nearly every job: a look at their ends must do, unless there is more to be put into
- * them. */
-static bool params_end_well(struct slice json)
-{
-    return json.size == 0 ||
-           (json.size >= 2 && json.data[0] == '{' && json.data[json.size - 1] == '}');
+    return json.size == 0 || jtext_is_object(json);
 }
 
 static bool payload_is_sound(const struct job *j)
 {
-    return is_readable(j->labels) && is_readable(j->options) && is_readable(j->routing) &&
-           is_readable(j->assigned) &&
-           (j->routing.size > 0 ? is_readable(j->params) : params_end_well(j->params));
-}
+    struct slice params = j->params;
 
-static void read_payload(struct claim_rows *t, const struct db_row *row, struct job *j)
-{
-    j->key = copy_text(db_col_text(row, 4), t->arena);
-    j->params = copy_text(db_col_text(row, 5), t->arena);
-    j->body = copy_text(db_col_blob(row, 6), t->arena);
-    j->labels = copy_text(db_col_text(row, 7), t->arena);
-    j->options = copy_text(db_col_text(row, 8), t->arena);
-    j->log_size = db_col_int(row, 10);
-    j->routing = copy_text(db_col_text(row, 12), t->arena);
-    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
+    if (!is_readable(j->labels) || !is_readable(j->options) || !is_readable(j->routing) ||
+        !is_readable(j->assigned))
+        return false;
+    /* Params are in nearly every job: a look at their ends must do, unless there is more to be put
+     * into them. */
+    if (j->routing.size > 0)
+        return is_readable(params);
+    return params.size == 0 ||
+           (params.size >= 2 && params.data[0] == '{' && params.data[params.size - 1] == '}');
 }
 
 /* What earlier attempts and steps have left: only a job with a history has any of it. */
@@ -292,7 +264,14 @@ static void on_claim_row(void *ctx, const struct db_row *row)
         return;
     }
     j->attempt = (int)db_col_int(row, 2);
-    read_payload(t, row, j);
+    j->key = copy_text(db_col_text(row, 4), t->arena);
+    j->params = copy_text(db_col_text(row, 5), t->arena);
+    j->body = copy_text(db_col_blob(row, 6), t->arena);
+    j->labels = copy_text(db_col_text(row, 7), t->arena);
+    j->options = copy_text(db_col_text(row, 8), t->arena);
+    j->log_size = db_col_int(row, 10);
+    j->routing = copy_text(db_col_text(row, 12), t->arena);
+    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
     if (id <= 0 || j->attempt < 0 || !read_past(t, row, j) || !payload_is_sound(j)) {
         char text[ID_TEXT_SIZE];
 

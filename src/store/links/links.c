@@ -88,17 +88,13 @@ enum err_code store_signal_remove(struct store *s, int64_t id, struct err *err)
     return db_do(s->db, SQL_SIGNAL_REMOVE, err, db_i(id));
 }
 
+DB_EACH_FN(each_signal, stored_signal, signal_table)
+
 enum err_code store_signals_list(struct store *s, struct slice above, size_t limit,
                                  store_signal_fn *on_signal, void *ctx, struct err *err)
 {
-    CLEANUP(db_list) struct db_list list = {.table = &signal_table};
-    enum err_code code = db_each(s->db, SQL_SIGNALS_LIST, &list, err, text_value(above),
-                                 db_i((int64_t)limit));
-    const struct stored_signal *signals = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_signal(ctx, &signals[i]);
-    return code;
+    return each_signal(s->db, SQL_SIGNALS_LIST, DB_ARGS(text_value(above), db_i((int64_t)limit)),
+                       on_signal, ctx, err);
 }
 
 /* ---- joins ---- */
@@ -147,17 +143,13 @@ enum err_code store_join_remove(struct store *s, int64_t id, struct err *err)
     return db_do(s->db, SQL_JOIN_REMOVE, err, db_i(id));
 }
 
+DB_EACH_FN(each_join, stored_join, join_table)
+
 enum err_code store_joins_list(struct store *s, struct slice above, size_t limit,
                                store_join_fn *on_join, void *ctx, struct err *err)
 {
-    CLEANUP(db_list) struct db_list list = {.table = &join_table};
-    enum err_code code = db_each(s->db, SQL_JOINS_LIST, &list, err, text_value(above),
-                                 db_i((int64_t)limit));
-    const struct stored_join *joins = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_join(ctx, &joins[i]);
-    return code;
+    return each_join(s->db, SQL_JOINS_LIST, DB_ARGS(text_value(above), db_i((int64_t)limit)),
+                     on_join, ctx, err);
 }
 
 /* ---- arrivals ---- */
@@ -198,17 +190,15 @@ enum err_code store_arrivals_remove(struct store *s, int64_t join, struct slice 
     return db_do(s->db, SQL_ARRIVALS_REMOVE, err, db_i(join), text_value(key));
 }
 
+DB_EACH_FN(each_arrivals, stored_arrivals, arrivals_table)
+
 enum err_code store_arrivals_list(struct store *s, int64_t join, struct slice above, size_t limit,
                                   store_arrivals_fn *on_arrivals, void *ctx, struct err *err)
 {
-    CLEANUP(db_list) struct db_list list = {.table = &arrivals_table};
-    enum err_code code = db_each(s->db, SQL_ARRIVALS_LIST, &list, err, db_i(join),
-                                 text_value(above), db_i(above.data == NULL), db_i((int64_t)limit));
-    const struct stored_arrivals *arrivals = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_arrivals(ctx, &arrivals[i]);
-    return code;
+    return each_arrivals(s->db, SQL_ARRIVALS_LIST,
+                         DB_ARGS(db_i(join), text_value(above), db_i(above.data == NULL),
+                                 db_i((int64_t)limit)),
+                         on_arrivals, ctx, err);
 }
 
 enum err_code store_arrivals_count(struct store *s, int64_t join, int64_t *ret_keys,

@@ -62,9 +62,6 @@ MUST_CHECK enum err_code store_waits_of(struct store *s, int64_t waiter, size_t 
 MUST_CHECK enum err_code store_waiters_hold(struct store *s, const int64_t *ids, size_t n,
                                             bool *ret_busy, struct arena *arena, struct err *err);
 
-/* How many conditions of a job are on jobs, and how many on signals. */
-MUST_CHECK enum err_code store_waits_count(struct store *s, int64_t waiter, int64_t *ret_jobs,
-                                           int64_t *ret_signals, struct err *err);
 MUST_CHECK enum err_code store_wait_remove(struct store *s, int64_t waiter, int64_t seq,
                                            struct err *err);
 

@@ -68,22 +68,12 @@ static const struct db_column wait_columns[] = {
 static const struct db_table wait_table = DB_TABLE("condition of job", stored_wait, wait_columns,
                                                    .check = wait_is_possible);
 
-static enum err_code each_wait(struct store *s, enum sql sql, struct db_args args,
-                               store_wait_fn *on_wait, void *ctx, struct err *err)
-{
-    CLEANUP(db_list) struct db_list list = {.table = &wait_table};
-    enum err_code code = db_each_row(s->db, sql, args, &list, err);
-    const struct stored_wait *waits = list.items;
-
-    for (size_t i = 0; i < list.n; i++)
-        on_wait(ctx, &waits[i]);
-    return code;
-}
+DB_EACH_FN(each_wait, stored_wait, wait_table)
 
 enum err_code store_waits_on(struct store *s, int64_t target, int64_t above_waiter, size_t limit,
                              store_wait_fn *on_wait, void *ctx, struct err *err)
 {
-    return each_wait(s, SQL_WAITS_ON,
+    return each_wait(s->db, SQL_WAITS_ON,
                      DB_ARGS(db_i(target), db_i(above_waiter), db_i((int64_t)limit)), on_wait, ctx,
                      err);
 }
@@ -97,14 +87,14 @@ enum err_code store_waits_least(struct store *s, int64_t signal, int64_t *ret_le
 enum err_code store_waits_on_step(struct store *s, int64_t target, int step, size_t limit,
                                   store_wait_fn *on_wait, void *ctx, struct err *err)
 {
-    return each_wait(s, SQL_WAITS_ON_STEP, DB_ARGS(db_i(target), db_i(step), db_i((int64_t)limit)),
-                     on_wait, ctx, err);
+    return each_wait(s->db, SQL_WAITS_ON_STEP,
+                     DB_ARGS(db_i(target), db_i(step), db_i((int64_t)limit)), on_wait, ctx, err);
 }
 
 enum err_code store_waits_of(struct store *s, int64_t waiter, size_t limit, store_wait_fn *on_wait,
                              void *ctx, struct err *err)
 {
-    return each_wait(s, SQL_WAITS_OF, DB_ARGS(db_i(waiter), db_i((int64_t)limit)), on_wait, ctx,
+    return each_wait(s->db, SQL_WAITS_OF, DB_ARGS(db_i(waiter), db_i((int64_t)limit)), on_wait, ctx,
                      err);
 }
 
@@ -144,28 +134,6 @@ enum err_code store_waiters_hold(struct store *s, const int64_t *ids, size_t n, 
         return err->code;
     for (size_t i = 0; i < n; i++)
         ret_busy[i] = t.there[i] && !t.held[i];
-    return E_OK;
-}
-
-struct wait_counts {
-    int64_t jobs, signals;
-};
-
-static const struct db_column count_columns[] = {
-    DB_NUMBER(wait_counts, jobs),
-    DB_NUMBER(wait_counts, signals),
-};
-static const struct db_table count_table = DB_TABLE("count of waits", wait_counts, count_columns);
-
-enum err_code store_waits_count(struct store *s, int64_t waiter, int64_t *ret_jobs,
-                                int64_t *ret_signals, struct err *err)
-{
-    struct wait_counts n;
-
-    if (db_find(s->db, SQL_WAITS_COUNT, &count_table, NULL, &n, err, db_i(waiter)) != E_OK)
-        return err->code;
-    *ret_jobs = n.jobs;
-    *ret_signals = n.signals;
     return E_OK;
 }
 
@@ -293,28 +261,11 @@ enum err_code store_undone_remove(struct store *s, int64_t waiter, struct err *e
     return db_do(s->db, SQL_UNDONE_REMOVE, err, db_i(waiter));
 }
 
-struct waiter_array {
-    int64_t *waiters;
-    size_t n;
-};
-
-static void on_undone_row(void *ctx, const struct db_row *row)
-{
-    struct waiter_array *t = ctx;
-
-    t->waiters[t->n++] = db_col_int(row, 0);
-}
-
 enum err_code store_undone_by(struct store *s, int64_t target, int64_t above, size_t limit,
                               int64_t *ret_waiters, size_t *ret_n, struct err *err)
 {
-    struct waiter_array t = {.waiters = ret_waiters};
-
-    if (db_rows(s->db, SQL_UNDONE_BY, on_undone_row, &t, err, db_i(target), db_i(above),
-                db_i((int64_t)limit)) != E_OK)
-        return err->code;
-    *ret_n = t.n;
-    return E_OK;
+    return db_numbers(s->db, SQL_UNDONE_BY, ret_waiters, ret_n, err, db_i(target), db_i(above),
+                      db_i((int64_t)limit));
 }
 
 enum err_code store_revival_put(struct store *s, const struct stored_revival *r, struct err *err)

@@ -35,14 +35,6 @@ static const struct meaning_of meanings[] = {
     {"22021", {E_INVALID, PG_PLAIN}, "PostgreSQL keeps only valid UTF-8 without NUL in texts"},
 };
 
-static const struct meaning_of *find_meaning(const char *state)
-{
-    for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
-        if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0)
-            return &meanings[i];
-    return NULL;
-}
-
 void pg_flatten(const char *message, char *line, size_t size)
 {
     size_t used = 0;
@@ -84,8 +76,11 @@ struct pg_failure pg_explain(PGconn *conn, const PGresult *result, struct err *e
 
     if (PQstatus(conn) == CONNECTION_BAD || state == NULL || is_fatal(result))
         return explain_lost(message != NULL ? message : PQerrorMessage(conn), err);
-    const struct meaning_of *m = find_meaning(state);
+    const struct meaning_of *m = NULL;
 
+    for (size_t i = 0; i < ARRAY_LEN(meanings) && m == NULL; i++)
+        if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0)
+            m = &meanings[i];
     if (m != NULL && m->failure.meaning == PG_LOST)
         return explain_lost(message, err);
     if (m != NULL && m->words != NULL)
@@ -113,14 +108,6 @@ static const struct {
     {"read-only", "is it a standby?"},
 };
 
-static const char *find_hint(const char *line)
-{
-    for (size_t i = 0; i < ARRAY_LEN(hints); i++)
-        if (strstr(line, hints[i].word) != NULL)
-            return hints[i].hint;
-    return NULL;
-}
-
 enum err_code pg_explain_connect(PGconn *conn, struct err *err)
 {
     const char *message = conn == NULL ? "out of memory" : PQerrorMessage(conn);
@@ -131,10 +118,11 @@ enum err_code pg_explain_connect(PGconn *conn, struct err *err)
     char line[600];
 
     pg_flatten(text, line, sizeof(line));
-    const char *hint = find_hint(line);
     const char *fatal = strstr(line, "FATAL: "); /* the server's own words are the short ones */
+    const char *words = fatal != NULL ? fatal + 7 : line;
 
-    if (hint == NULL)
-        return err_set(err, E_UNAVAILABLE, "%s", fatal != NULL ? fatal + 7 : line);
-    return err_set(err, E_UNAVAILABLE, "%.160s: %s", fatal != NULL ? fatal + 7 : line, hint);
+    for (size_t i = 0; i < ARRAY_LEN(hints); i++)
+        if (strstr(line, hints[i].word) != NULL)
+            return err_set(err, E_UNAVAILABLE, "%.160s: %s", words, hints[i].hint);
+    return err_set(err, E_UNAVAILABLE, "%s", words);
 }

@@ -67,16 +67,6 @@ static bool wait_for(int fd, int stop_fd, int timeout_ms)
     return poll(fds, ARRAY_LEN(fds), timeout_ms) > 0 && fds[0].revents != 0;
 }
 
-static void take_news(struct db_listener *l, const struct db_wait *wait)
-{
-    if (!PQconsumeInput(l->link.conn)) {
-        pg_link_drop(&l->link, PQerrorMessage(l->link.conn));
-        return;
-    }
-    for (PGnotify *n; (n = PQnotifies(l->link.conn)) != NULL; PQfreemem(n))
-        wait->on_news(wait->ctx, n->extra);
-}
-
 void pg_listener_wait(struct db_listener *l, const struct db_wait *wait)
 {
     if (l->link.conn == NULL && pg_link_pause_us(&l->link) == 0) {
@@ -94,6 +84,12 @@ void pg_listener_wait(struct db_listener *l, const struct db_wait *wait)
         (void)wait_for(-1, wait->stop_fd, is_short ? wait->timeout_ms : (int)pause_ms);
         return;
     }
-    if (wait_for(PQsocket(l->link.conn), wait->stop_fd, wait->timeout_ms))
-        take_news(l, wait);
+    if (!wait_for(PQsocket(l->link.conn), wait->stop_fd, wait->timeout_ms))
+        return;
+    if (!PQconsumeInput(l->link.conn)) {
+        pg_link_drop(&l->link, PQerrorMessage(l->link.conn));
+        return;
+    }
+    for (PGnotify *n; (n = PQnotifies(l->link.conn)) != NULL; PQfreemem(n))
+        wait->on_news(wait->ctx, n->extra);
 }

@@ -97,17 +97,6 @@ static enum err_code run_migrations(struct pg_db *pg, int64_t above, struct err 
     return E_OK;
 }
 
-/* A server that waited for the lock finds the migrations done. */
-static enum err_code migrate_locked(struct pg_db *pg, struct err *err)
-{
-    int64_t version = 0;
-
-    if (pg_script(pg, lock_text, err) != E_OK || read_version(pg, &version, err) != E_OK ||
-        check_version(pg, version, err) != E_OK)
-        return err->code;
-    return run_migrations(pg, version, err);
-}
-
 enum err_code pg_migrate(struct db *db, int *ret_version, struct err *err)
 {
     struct pg_db *pg = pg_of(db);
@@ -120,7 +109,10 @@ enum err_code pg_migrate(struct db *db, int *ret_version, struct err *err)
     if (!pg->link.session.read_only && version < newest) {
         struct err ignored = ERR_INIT;
 
-        if (migrate_locked(pg, err) != E_OK || pg_script(pg, "COMMIT", err) != E_OK) {
+        /* A server that waited for the lock finds the migrations done: it reads again. */
+        if (pg_script(pg, lock_text, err) != E_OK || read_version(pg, &version, err) != E_OK ||
+            check_version(pg, version, err) != E_OK || run_migrations(pg, version, err) != E_OK ||
+            pg_script(pg, "COMMIT", err) != E_OK) {
             if (pg->link.conn != NULL)
                 (void)!pg_script(pg, "ROLLBACK", &ignored);
             return err->code;

@@ -101,10 +101,11 @@ static enum err_code send_commit(struct pg_db *pg, struct err *err)
     return E_OK;
 }
 
-static enum err_code pg_commit(struct db *db, struct err *err)
+static enum err_code pg_commit(struct db *db, enum db_sync when, struct err *err)
 {
     struct pg_db *pg = pg_of(db);
 
+    (void)when; /* the database syncs before it answers */
     if (pg->tx == PG_TX_LOST)
         return err_set(err, E_UNAVAILABLE, "the transaction was lost with its connection: %s",
                        pg->link.why);

@@ -56,14 +56,6 @@ static enum err_code prepare(struct pg_db *pg, enum sql sql, struct err *err)
 
 /* ---- answers ---- */
 
-/* How many rows it has changed; reading changes none. */
-static int64_t changed_by(PGresult *result)
-{
-    if (strncmp(PQcmdStatus(result), "SELECT", 6) == 0)
-        return 0;
-    return strtoll(PQcmdTuples(result), NULL, 10);
-}
-
 static enum err_code check_answer(struct pg_db *pg, enum sql sql, const PGresult *result,
                                   struct err *err)
 {
@@ -83,7 +75,9 @@ static void hand_over(struct pg_db *pg, struct db_call *call, PGresult *result)
 {
     struct pg_row row = {.base = {&pg_driver, &pg->base}, .result = result};
 
-    call->changed = changed_by(result);
+    call->changed = strncmp(PQcmdStatus(result), "SELECT", 6) == 0 /* reading changes none */
+                        ? 0
+                        : strtoll(PQcmdTuples(result), NULL, 10);
     for (int n = PQntuples(result); row.at < n && call->on_row != NULL; row.at++)
         call->on_row(call->ctx, &row.base);
 }
@@ -200,16 +194,6 @@ static enum err_code take_answers(struct pg_db *pg, struct run *run, struct err 
     return code;
 }
 
-/* The end of the pipeline's answers. */
-static enum err_code take_sync(struct pg_db *pg, struct err *err)
-{
-    PGresult *result = PQgetResult(pg->link.conn);
-    bool synced = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
-
-    PQclear(result);
-    return synced && PQexitPipelineMode(pg->link.conn) ? E_OK : pg_fail(pg, NULL, err);
-}
-
 /* Waits for all answers and returns the first error. */
 static enum err_code settle(struct pg_db *pg, struct run *run, struct err *err)
 {
@@ -220,9 +204,17 @@ static enum err_code settle(struct pg_db *pg, struct run *run, struct err *err)
     enum err_code code = take_answers(pg, run, err);
 
     VEC_CLEAR(&pg->posted);
-    if (pg->link.conn == NULL || take_sync(pg, code == E_OK ? err : &late) == E_OK)
+    if (pg->link.conn == NULL)
         return code;
-    return code == E_OK ? err->code : code;
+    PGresult *end = PQgetResult(pg->link.conn);
+    bool synced = PQresultStatus(end) == PGRES_PIPELINE_SYNC;
+
+    PQclear(end);
+    if (synced && PQexitPipelineMode(pg->link.conn))
+        return code;
+    enum err_code failed = pg_fail(pg, NULL, code == E_OK ? err : &late);
+
+    return code == E_OK ? failed : code;
 }
 
 static enum err_code send_and_settle(struct pg_db *pg, struct run *run, struct err *err)

@@ -161,41 +161,21 @@ static enum err_code add_column(struct buf *b, const struct db_rows *rows, size_
     return E_OK;
 }
 
-static void begin_param(struct pg_params *p)
-{
-    ASSERT(p->count < PG_PARAMS_MAX);
-    p->offsets[p->count] = p->bytes.size;
-}
-
-static void end_param(struct pg_params *p, bool is_null)
-{
-    p->lengths[p->count] = is_null ? LENGTH_NULL : (int)(p->bytes.size - p->offsets[p->count]);
-    p->count++;
-}
-
-static enum err_code set_rows(struct pg_params *p, const struct db_rows *rows, const Oid *types,
-                              int n_types, struct err *err)
-{
-    ASSERT(p->count + (int)rows->n_columns <= n_types);
-    for (size_t column = 0; column < rows->n_columns; column++) {
-        begin_param(p);
-        if (add_column(&p->bytes, rows, column, types[p->count], err) != E_OK)
-            return err->code;
-        end_param(p, false);
-    }
-    return E_OK;
-}
-
+/* A value is one parameter, rows are one for each column. */
 static enum err_code set_value(struct pg_params *p, const struct db_value *v, const Oid *types,
                                int n_types, struct err *err)
 {
-    if (v->type == DB_ROWS)
-        return set_rows(p, v->rows, types, n_types, err);
-    ASSERT(p->count < n_types);
-    begin_param(p);
-    if (add_value(&p->bytes, v, types[p->count], false, err) != E_OK)
-        return err->code;
-    end_param(p, v->type == DB_NULL);
+    size_t n = v->type == DB_ROWS ? v->rows->n_columns : 1;
+
+    ASSERT(p->count + (int)n <= n_types && n_types <= PG_PARAMS_MAX);
+    for (size_t column = 0; column < n; column++, p->count++) {
+        size_t first = p->offsets[p->count] = p->bytes.size;
+
+        if ((v->type == DB_ROWS ? add_column(&p->bytes, v->rows, column, types[p->count], err)
+                                : add_value(&p->bytes, v, types[p->count], false, err)) != E_OK)
+            return err->code;
+        p->lengths[p->count] = v->type == DB_NULL ? LENGTH_NULL : (int)(p->bytes.size - first);
+    }
     return E_OK;
 }
 

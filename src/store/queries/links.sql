@@ -43,10 +43,6 @@ WHERE target = $1 AND step = $2 AND step <> 0 ORDER BY waiter, seq LIMIT $3;
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
 WHERE waiter = $1 ORDER BY seq LIMIT $2;
 
--- name: waits_count
-SELECT COUNT(CASE WHEN kind = 1 THEN 1 END), COUNT(CASE WHEN kind = 2 THEN 1 END)
-FROM waits WHERE waiter = $1;
-
 -- name: wait_remove
 DELETE FROM waits WHERE waiter = $1 AND seq = $2;
 

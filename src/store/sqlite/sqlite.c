@@ -240,7 +240,7 @@ static enum err_code sqlite_begin(struct db *base, struct err *err)
     return run_bare(db, db->read_only ? SQL_BEGIN_READ : SQL_BEGIN_WRITE, err);
 }
 
-static enum err_code sqlite_commit(struct db *base, struct err *err)
+static enum err_code sqlite_commit(struct db *base, enum db_sync when, struct err *err)
 {
     struct sqlite_db *db = sqlite_of(base);
     struct wal_mark *mark = &db->wal_mark;
@@ -254,21 +254,46 @@ static enum err_code sqlite_commit(struct db *base, struct err *err)
         db_do(base, SQL_META_SET, err, db_t(SLICE(WAL_MARK_KEY)), db_i(mark->number + 1)) != E_OK)
         return err->code;
     mark->stores = renews;
-    if (run_bare(db, SQL_COMMIT, err) != E_OK) {
+    /* The mark's file must not be ahead of its commit. */
+    log_writer_put_off(db->log_writer, when == DB_SYNC_LATER && !renews);
+    enum err_code code = run_bare(db, SQL_COMMIT, err);
+
+    log_writer_put_off(db->log_writer, false);
+    if (code != E_OK) {
         mark->stores = false;
-        return err->code;
+        return code;
     }
     if (renews)
         wal_mark_write(mark, mark->number);
     return E_OK;
 }
 
-/* In place of SQLite's own, which does not say how far its checkpoint came. */
+static enum err_code sqlite_sync(struct db *base, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+
+    if (log_writer_sync(db->log_writer) == SQLITE_OK)
+        return E_OK;
+    return err_set(err, E_UNAVAILABLE,
+                   "the write-ahead log could not be synced: whether this request took effect is "
+                   "known after a restart");
+}
+
+static bool sqlite_owes_sync(struct db *base)
+{
+    struct sqlite_db *db = sqlite_of(base);
+
+    return db->log_writer != NULL && log_writer_owes(db->log_writer);
+}
+
+/* In place of SQLite's own, which does not say how far its checkpoint came.  A checkpoint syncs the
+ * log itself, before it changes the database. */
 static int on_commit(void *ctx, sqlite3 *handle, const char *name, int frames)
 {
     struct sqlite_db *db = ctx;
     int in_database = -1;
 
+    log_writer_put_off(db->log_writer, false);
     if (frames >= CHECKPOINT_PAGES) /* what fails is repeated after the next commit */
         (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL,
                                         &in_database);
@@ -469,7 +494,8 @@ static enum err_code run_migration(struct sqlite_db *db, const struct sql_migrat
 
     snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", m->number);
     if (db_begin(&db->base, err) != E_OK || sqlite_exec(db, m->text, err) != E_OK ||
-        sqlite_exec(db, set_version, err) != E_OK || db_commit(&db->base, err) != E_OK) {
+        sqlite_exec(db, set_version, err) != E_OK ||
+        db_commit(&db->base, DB_SYNC_NOW, err) != E_OK) {
         db_rollback(&db->base);
         return err_wrap(err, "migration %04d_%s", m->number, m->name);
     }
@@ -533,6 +559,8 @@ static const struct db_driver sqlite_driver = {
     .post = sqlite_post,
     .begin = sqlite_begin,
     .commit = sqlite_commit,
+    .sync = sqlite_sync,
+    .owes_sync = sqlite_owes_sync,
     .rollback = sqlite_rollback,
     .close = sqlite_close,
     .col_int = col_int,

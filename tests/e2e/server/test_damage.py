@@ -5,6 +5,7 @@ import random
 import shutil
 import sqlite3
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -183,3 +184,38 @@ def test_nothing_is_acknowledged_when_another_directory_is_in_its_place(server):
 def test_an_idle_server_tells_that_its_file_is_gone_when_it_is_asked(server):
     (server.data / "waybill.db").unlink()
     assert ready(server).status == 503
+
+
+def submit_until_it_ends(server, submitter, told):
+    """Submits until the server answers no more; books what it was told."""
+    client = server.tcp()
+    for number in range(20000):
+        key = f"{submitter}-{number}"
+        try:
+            reply = client.post("/v1/jobs", {"queue": "work", "key": key})
+        except OSError:
+            return
+        told.append((key, reply.status, reply.body))
+        if reply.status != 201:
+            return
+
+
+def test_a_sync_that_fails_later_stops_the_server_and_nothing_told_is_lost(server):
+    """With several clients a commit is synced while the next batch runs."""
+    server.stop()
+    server.start(env={"WAYBILL_FAULT": "log.sync:20:fail"})
+    told = []
+    with ThreadPoolExecutor(8) as pool:
+        for submitter in range(8):
+            pool.submit(submit_until_it_ends, server, submitter, told)
+    assert server.wait_exit() == 5
+    assert "log.sync fails" in server.log_text()
+    assert "could not be synced" in server.log_text()
+    assert any(status == 503 and b"could not be synced" in body for _, status, body in told)
+    server.start()
+    client = server.tcp()
+    for key, status, _ in told:
+        again = client.post("/v1/jobs", {"queue": "work", "key": key})
+        if status == 201:
+            assert again.status == 200, key
+    assert server.unix().ok("POST", "/v1/check", {"full": True})["findings"] == []

@@ -349,6 +349,23 @@ static void what_has_ended_when_the_job_is_made_counts_at_once(void **state)
     assert_sound(f);
 }
 
+/* The wait is looked at before the end is followed. */
+static void a_wait_is_answered_by_an_end_that_its_own_batch_brings_about(void **state)
+{
+    struct fixture *f = *state;
+    int64_t cause = submit_one(f, "default");
+    struct after_cond cond = success_of(cause);
+    int64_t follower = submit_waiting(f, &cond, 1);
+    struct test_op *cancel = op_act(f, ACTION_CANCEL, cause);
+    struct test_op *wait = op_wait(f, follower, 30 * US_PER_S);
+
+    batch_add(f, cancel);
+    batch_add(f, wait);
+    batch_run(f);
+    assert_int_equal(state_of(f, follower), JOB_CANCELLED);
+    assert_true(wait->answered);
+}
+
 static void who_waits_for_a_job_that_is_removed_is_cancelled(void **state)
 {
     struct fixture *f = *state;
@@ -1593,6 +1610,7 @@ static const struct CMUnitTest tests[] = {
     ENGINE_TEST(what_is_said_twice_is_waited_for_once),
     ENGINE_TEST(each_kind_of_end_lets_go_whom_it_concerns_and_cancels_the_others),
     ENGINE_TEST(what_has_ended_when_the_job_is_made_counts_at_once),
+    ENGINE_TEST(a_wait_is_answered_by_an_end_that_its_own_batch_brings_about),
     ENGINE_TEST(who_waits_for_a_job_that_is_removed_is_cancelled),
     ENGINE_TEST(a_job_that_is_not_there_cannot_be_waited_for),
     ENGINE_TEST(who_waits_for_its_time_as_well_is_scheduled_when_it_is_let_go),

@@ -25,7 +25,8 @@ static int setup(void **state)
     (void)state;
     definitions_init(&definitions);
     triggers_init(&triggers);
-    if (definitions_add(&definitions, "t.yaml", slice_of(definitions_text), &err) != E_OK)
+    if (definitions_add_from(&definitions, &(struct definition_source){.file = "t.yaml"},
+                             slice_of(definitions_text), &err) != E_OK)
         fail_msg("%s", err.msg);
     triggers_add(&triggers, &definitions);
     return 0;
