@@ -112,6 +112,41 @@ static void a_claim_passes_over_what_is_not_ready(void **state)
     assert_int_equal(get_job(10).attempt, 1);
 }
 
+static void a_job_keeps_its_group_and_lane_to_its_end_and_beyond(void **state)
+{
+    struct job j = {.id = {10}, .queue = queue, .state = JOB_READY, .group = 7, .lane = 8};
+    struct store_claim claim = {.token = 500, .node = 1, .now_at = NOW_AT};
+    struct done_item done = {.id = 10, .token = 500};
+    struct job claimed = {.id = {10}};
+    struct ready_ref refs[2];
+    size_t n = 9;
+
+    (void)state;
+    begin();
+    ok(store_jobs_insert(fx.store, &j, 1, &err));
+    ok(store_ready_scan(fx.store, queue, (struct ready_ref){JOB_PRIORITY_MAX + 1, 0}, refs, 2, &n,
+                        &err));
+    assert_int_equal(n, 0); /* it is found by its lane */
+    ok(store_jobs_claim(fx.store, &claim, &claimed, 1, &fx.arena, &err));
+    assert_int_equal(claimed.group, 7);
+    assert_int_equal(claimed.lane, 8);
+    ok(store_jobs_done(fx.store, &done, 1, NOW_AT, &fx.arena, &err));
+    commit();
+    assert_true(done.hit);
+    assert_int_equal(done.group, 7);
+    assert_int_equal(done.lane, 8);
+    struct job again = get_job(10);
+
+    assert_int_equal(again.state, JOB_DONE);
+    assert_int_equal(again.group, 7);
+    again.state = JOB_READY;
+    begin();
+    ok(store_job_revive(fx.store, &again, &err));
+    commit();
+    assert_int_equal(get_job(10).group, 7);
+    assert_int_equal(get_job(10).lane, 8);
+}
+
 static void check_unguarded(const struct job *was, const struct job *now)
 {
     bool hit = true;
@@ -462,6 +497,7 @@ int main(void)
         JOB_TEST(a_job_can_be_read_without_what_it_carries),
         JOB_TEST(a_claim_makes_ready_jobs_running),
         JOB_TEST(a_claim_passes_over_what_is_not_ready),
+        JOB_TEST(a_job_keeps_its_group_and_lane_to_its_end_and_beyond),
         JOB_TEST(a_claim_takes_no_more_than_it_may_carry),
         JOB_TEST(a_guarded_update_needs_state_and_token),
         JOB_TEST(an_update_writes_all_that_people_may_change),

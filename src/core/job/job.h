@@ -59,6 +59,8 @@ struct job_cut {
 struct job {
     struct job_id id;
     int64_t queue; /* its number in the store */
+    int64_t group; /* the innermost group that it is a member of; 0: none but the root */
+    int64_t lane;  /* of its queue: jobs of a lane are started by its limits; 0: none */
     enum job_state state;
     int priority;
     unsigned holds;  /* enum job_hold bits */

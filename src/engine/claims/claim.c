@@ -69,6 +69,7 @@ bool exchange_is_sound(struct engine *e, struct op *op)
 struct granting {
     const struct queue *queue;
     size_t n_queues; /* how often the queue changed */
+    bool members;    /* some are in groups or lanes */
 };
 
 static void note_granted(struct engine *e, struct op *op, const struct job *j, struct granting *g)
@@ -77,6 +78,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
         g->queue = queue_by_id(e, j->queue);
         g->n_queues++;
     }
+    g->members = g->members || j->group != 0 || j->lane != 0;
     counts_add(&e->batch.counts, j->queue, JOB_READY, -1);
     counts_add(&e->batch.counts, j->queue, JOB_RUNNING, 1);
     e->batch.tally.claimed++;
@@ -108,7 +110,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
     op->n_picked = n;
     struct live_claim *live = claim_new(jobs[0].token, ids, granted);
 
-    live->queue = g.n_queues == 1 ? g.queue->id : 0;
+    live->queue = g.n_queues == 1 && !g.members ? g.queue->id : 0;
     return live;
 }
 

@@ -18,7 +18,8 @@
 struct live_claim {
     int64_t token;
     int64_t worker;
-    int64_t queue; /* of all its jobs; 0 when they differ, or after a restart */
+    /* Of all its jobs, none of which is in a group or lane; 0: unknown, or they differ. */
+    int64_t queue;
     int64_t lease_us;
     int64_t found_at; /* steady: when it was adopted from the store; 0: it was granted here */
     /* How much later than stored its leases end (leases.c): extra_us if the stored deadline is not

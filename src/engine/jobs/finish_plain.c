@@ -92,6 +92,8 @@ static enum err_code note_done(struct engine *e, const struct done_item *item, s
     struct job j = {
         .id = {item->id},
         .queue = item->queue,
+        .group = item->group,
+        .lane = item->lane,
         .state = job_state_next(JOB_RUNNING, JOB_EV_DONE),
         .finished_at = e->now.wall_at,
     };

@@ -170,6 +170,8 @@ static const struct db_column staged_columns[] = {
     DB_SKIPPED, /* history */
     DB_VALUE(DB_COLUMN_OBJECT, job, routing),
     DB_NUMBER(job, awaited),
+    DB_NUMBER(job, group, .max = INT64_MAX),
+    DB_NUMBER(job, lane, .max = INT64_MAX),
 };
 static const struct db_table staged_table = DB_TABLE("staged job", job, staged_columns,
                                                      .check = staged_history);

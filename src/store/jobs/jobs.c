@@ -26,6 +26,8 @@ static const struct db_column row_columns[] = {
     DB_NUMBER(job, attempt, .max = INT32_MAX / 2),
     DB_SKIPPED, /* history */
     DB_NUMBER(job, awaited),
+    DB_NUMBER(job, group, .max = INT64_MAX),
+    DB_NUMBER(job, lane, .max = INT64_MAX),
 };
 
 enum { HISTORY_COLUMN = 12, PAYLOAD_COLUMN = ARRAY_LEN(row_columns) };
@@ -51,6 +53,8 @@ static const struct db_column payload_columns[] = {
     DB_VALUE(DB_COLUMN_OBJECT, job, options), DB_VALUE(DB_COLUMN_JSON, job, result),
     DB_VALUE(DB_COLUMN_OBJECT, job, routing), DB_VALUE(DB_COLUMN_OBJECT, job, assigned),
 };
+_Static_assert(PAYLOAD_COLUMN + ARRAY_LEN(payload_columns) == JOB_ROW_END, "see rows.h");
+
 static const struct db_table payload_table = DB_TABLE("job", job, payload_columns,
                                                       .first = PAYLOAD_COLUMN);
 

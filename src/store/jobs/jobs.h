@@ -88,8 +88,11 @@ MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was,
 
 struct done_item {
     int64_t id, token;
-    int64_t queue; /* 0: unknown; filled in for jobs that were ended */
-    bool hit;      /* out: the job was ended */
+    /* Of jobs that were ended these are filled in.  A caller that knows the queue, and that the job
+     * is in no group or lane, saves a look at the store; 0: unknown. */
+    int64_t queue;
+    int64_t group, lane;
+    bool hit; /* out: the job was ended */
 };
 
 /* Ends running jobs as done, without any further data.  Items are sorted by id.  A job that does

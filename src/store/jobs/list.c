@@ -23,7 +23,7 @@ static void on_list_row(void *ctx, const struct db_row *row)
     struct job j;
 
     job_from_row(row, &t->arena, &j);
-    j.params_match = db_col_int(row, 22) > 0;
+    j.params_match = db_col_int(row, JOB_ROW_END) > 0;
     t->walk->on_job(t->walk->ctx, &j);
     arena_clear(&t->arena);
 }

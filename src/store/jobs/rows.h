@@ -13,6 +13,9 @@ static inline struct slice copy_text(struct slice s, struct arena *arena)
     return s.data == NULL ? s : arena_copy(arena, s);
 }
 
+/* The column behind those of job_from_row. */
+enum { JOB_ROW_END = 24 };
+
 /* Texts are copied into the arena.  Of a bad row (db_row_refuse) the job has its id and no state
  * (JOB_NONE), or all but the value that cannot be read. */
 void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job);

@@ -17,7 +17,7 @@
  * row may exceed SET_BYTES. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
-enum { HOT_COLUMNS = 6, ENDED_COLUMNS = 7, PAYLOAD_COLUMNS = 9 };
+enum { HOT_COLUMNS = 8, ENDED_COLUMNS = 9, PAYLOAD_COLUMNS = 9 };
 
 /* Params and bodies from this size on are stored once for jobs that follow each other with the very
  * same bytes: those of one publication, or of one end that leads to several queues.  They have
@@ -52,6 +52,11 @@ static int64_t share(struct sharing *sharing, const struct job *jobs, size_t n)
     return sharing->id;
 }
 
+static bool is_member(const struct job *j)
+{
+    return j->group != 0 || j->lane != 0;
+}
+
 /* Which columns the rows of a set have. */
 struct insert_shape {
     enum sql jobs, payload;
@@ -70,8 +75,11 @@ static void fill_hot(const struct job *j, const struct insert_shape *shape, stru
     h[2] = db_i(j->state);
     h[3] = db_i(j->priority);
     h[4] = db_i(j->due_at);
-    if (shape == &routed_shape)
+    if (shape == &routed_shape) {
         h[5] = db_t(history_format(j, arena));
+        h[6] = db_i(j->group);
+        h[7] = db_i(j->lane);
+    }
 }
 
 static void fill_payload(const struct job *j, const struct insert_shape *shape, int64_t shared,
@@ -128,7 +136,8 @@ static enum err_code insert_set(struct store *s, const struct job *jobs, size_t 
     struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
 
     for (size_t i = 0; i < n && shape == &plain_shape; i++)
-        if (jobs[i].routing.size > 0 || jobs[i].assigned.size > 0 || !history_is_plain(&jobs[i]))
+        if (jobs[i].routing.size > 0 || jobs[i].assigned.size > 0 || is_member(&jobs[i]) ||
+            !history_is_plain(&jobs[i]))
             shape = &routed_shape;
     struct db_rows carried_rows = {carried, 0, shape->payload_columns};
 
@@ -186,7 +195,8 @@ enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t 
 
     /* A sole server claims them without reading them again. */
     for (size_t i = 0; i < n && s->sole; i++)
-        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 && history_is_plain(&jobs[i]))
+        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 && !is_member(&jobs[i]) &&
+            history_is_plain(&jobs[i]))
             ready_cache_put(&s->ready_cache, &jobs[i]);
     for (size_t done = 0; done < n;) {
         size_t count = set_size(jobs + done, n - done);
@@ -259,6 +269,8 @@ static void on_claim_row(void *ctx, const struct db_row *row)
 
     j->queue = db_col_int(row, 1);
     j->priority = (int)db_col_int(row, 3);
+    j->group = db_col_int(row, 14);
+    j->lane = db_col_int(row, 15);
     if (t->bytes_max != 0 && t->bytes >= t->bytes_max) {
         j->state = JOB_READY;
         return;
@@ -373,6 +385,8 @@ static void on_done_row(void *ctx, const struct db_row *row)
     }
     item->hit = true;
     item->queue = db_col_int(row, 1);
+    item->group = db_col_int(row, 2);
+    item->lane = db_col_int(row, 3);
     t->hits[t->n_hits++] = db_i(id);
 }
 

@@ -51,11 +51,13 @@ WHERE id < $1 AND (id >> 12) & 1023 = ($1 >> 12) & 1023 ORDER BY id DESC LIMIT 1
 
 -- name: staged_load
 -- store: sqlite
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited
+SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited,
+       j.group_id, j.lane
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1;
 -- store: postgres
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited
+SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited,
+       j.group_id, j.lane
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1 ORDER BY r.place FOR UPDATE OF j;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 
 #define POINTER_TYPE "waybill-rows"
@@ -18,9 +19,13 @@ struct rows_cursor {
 static int rows_connect(sqlite3 *handle, void *aux, int argc, const char *const *argv,
                         sqlite3_vtab **ret_table, char **ret_error)
 {
-    int rc = sqlite3_declare_vtab(handle,
-                                  "CREATE TABLE x(c1,c2,c3,c4,c5,c6,c7,c8,c9,c10,c11,c12,c13,c14,"
-                                  "pointer HIDDEN)");
+    CLEANUP(buf) struct buf table = BUF_INIT(1000);
+
+    buf_add_str(&table, "CREATE TABLE x(");
+    for (int i = 1; i <= SQLITE_ROWS_COLUMNS; i++)
+        buf_addf(&table, "c%d,", i);
+    buf_add_str(&table, "pointer HIDDEN)");
+    int rc = sqlite3_declare_vtab(handle, buf_text(&table));
 
     (void)aux;
     (void)argc;

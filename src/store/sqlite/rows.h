@@ -3,7 +3,7 @@
  *
  *     SELECT r.c1, r.c2 FROM rows($1) AS r
  *
- * Columns are c1 to c14; missing ones are NULL.  The array is borrowed while the statement runs.
+ * Columns are c1 to c40; missing ones are NULL.  The array is borrowed while the statement runs.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -12,7 +12,7 @@
 
 #include "store/db/db.h"
 
-enum { SQLITE_ROWS_COLUMNS = 14 };
+enum { SQLITE_ROWS_COLUMNS = 40 };
 
 /* Registers rows() for a connection. */
 int sqlite_rows_register(sqlite3 *handle);
