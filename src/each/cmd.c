@@ -8,10 +8,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "each/each.h"
-#include "each/items.h"
-#include "each/line/words.h"
 
-#define SHELL_LINE_MAX ((size_t)256 << 20)
 #define SEPARATOR_ROOM 1024
 
 /* ---- --rate ---- */
@@ -38,65 +35,6 @@ static enum err_code parse_rate(const char *text, struct each_options *o, struct
         return err_set(err, E_INVALID, "--rate: '%.40s' has no length of time", text);
     o->rate_starts = starts;
     return E_OK;
-}
-
-/* ---- --dry-run ---- */
-
-static enum err_code print_command(const struct each_options *o, const struct each_item *item,
-                                   struct buf *out, struct err *err)
-{
-    buf_clear(out);
-    if ((o->json ? each_add_words(o->command, item, out, err)
-                 : each_add_shell(o->command, item, out, err)) != E_OK)
-        return err_wrap(err, "%s %lld", each_item_word(o->command), (long long)item->number);
-    buf_add_char(out, '\n');
-    if (o->json)
-        fwrite(out->data, 1, out->size, stdout);
-    else
-        output_log(o->outputs, buf_slice(out));
-    return E_OK;
-}
-
-static enum err_code print_commands(const struct each_options *o, struct each_items *items,
-                                    struct err *err)
-{
-    CLEANUP(buf) struct buf out = BUF_INIT(SHELL_LINE_MAX);
-    struct each_lines *l = &items->lines;
-    struct each_item item;
-    bool found = true;
-
-    while (!ferror(stdout)) {
-        if (each_items_next(items, &item, &found, err) != E_OK ||
-            (found && print_command(o, &item, &out, err) != E_OK))
-            return err->code;
-        if (found)
-            continue;
-        if (each_items_over(items))
-            break;
-        size_t size = 0;
-        char *room = each_lines_room(l, &size);
-        ssize_t n = read(o->in, room, size);
-
-        if (n < 0 && errno != EINTR)
-            return err_errno(err, E_INVALID, "read the input");
-        if (n > 0)
-            each_lines_added(l, (size_t)n);
-        else if (n == 0)
-            each_lines_end(l);
-    }
-    return E_OK;
-}
-
-static int dry_run(struct cli *cli, const struct each_options *o)
-{
-    struct each_items items;
-    struct err err = ERR_INIT;
-
-    each_items_init(&items, o->line_end, o->command->lines);
-    enum err_code code = print_commands(o, &items, &err);
-
-    each_items_deinit(&items);
-    return code == E_OK ? CLI_OK : cli_fail(cli, &err);
 }
 
 /* ---- the verb ---- */
@@ -223,7 +161,7 @@ int cmd_each(struct cli *cli)
     if (open_input(args_text(a, "arg-file"), &options.in, &err) != E_OK)
         return cli_fail(cli, &err);
     if (args_has(a, "dry-run"))
-        return dry_run(cli, &options);
+        return each_dry_run(cli, &options);
     if (args_has(a, "show"))
         return each_show_failed(cli, &command);
     if (each_command_check_program(&command, &err) != E_OK)

@@ -448,10 +448,7 @@ static void input_end(void *ctx)
     struct err err = ERR_INIT;
 
     if (e->input.items.count < e->known) {
-        (void)err_set(&err, E_CONFLICT,
-                      "the input ends after line %" PRId64 ", but this run has %" PRId64
-                      " lines already: use the original input, or --again to start over",
-                      e->input.items.count, e->known);
+        (void)each_input_is_short(e->input.items.count, e->known, &err);
         stop_for(e, &err);
         return;
     }

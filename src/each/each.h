@@ -37,6 +37,9 @@ struct each_options {
 /* Runs it; returns the exit status. */
 int each_run_all(struct cli *cli, const struct each_options *options);
 
+/* Prints the commands that each_run_all would run; returns the exit status. */
+int each_dry_run(struct cli *cli, const struct each_options *options);
+
 /* Lists the runs of the data directory that are not finished; returns the exit status. */
 int each_list_unfinished(struct cli *cli);
 

@@ -12,8 +12,6 @@
 #include "cli/view/screen.h"
 #include "each/line/words.h"
 
-#define CHUNK_BYTES ((size_t)1 << 20)
-#define CHUNK_MAX ((size_t)48 << 20)
 #define EXCERPT_MAX 60
 #define AGAIN_MS 50
 #define AWAY_US (30 * US_PER_S)
@@ -44,7 +42,7 @@ enum err_code each_input_init(struct each_input *f, uv_loop_t *loop, struct asyn
     f->loop = loop;
     f->client = client;
     f->hooks = *hooks;
-    f->chunk = BUF_INIT(CHUNK_MAX);
+    f->chunk = BUF_INIT(EACH_CHUNK_MAX);
     f->bad = ERR_INIT;
     uv_timer_init(loop, &f->pause);
     f->pause.data = f;
@@ -95,49 +93,52 @@ static bool is_text(const struct each_item *item)
 
 /* Lines that JSON cannot carry bring their words encoded; the params show what can be shown of
  * them. */
-static enum err_code add_encoded(struct each_input *f, const struct each_item *item,
-                                 struct err *err)
+static enum err_code add_encoded(const struct each_command *c, const struct each_item *item,
+                                 struct buf *out, struct err *err)
 {
-    CLEANUP(buf) struct buf shown = BUF_INIT(CHUNK_MAX);
+    CLEANUP(buf) struct buf shown = BUF_INIT(EACH_CHUNK_MAX);
 
-    buf_add_str(&f->chunk, "\"command\":");
-    if (each_add_encoded(f->command, item, &f->chunk, err) != E_OK)
+    buf_add_str(out, "\"command\":");
+    if (each_add_encoded(c, item, out, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < item->n_lines; i++) {
         if (i > 0)
             buf_add_char(&shown, ' ');
         clean_text(&shown, item->lines[i]);
     }
-    buf_add_str(&f->chunk, ",\"params\":{\"line\":");
-    jtext_add_string(&f->chunk, buf_slice(&shown));
-    buf_add_char(&f->chunk, '}');
+    buf_add_str(out, ",\"params\":{\"line\":");
+    jtext_add_string(out, buf_slice(&shown));
+    buf_add_char(out, '}');
     return E_OK;
 }
 
-/* The last job may have fewer lines than the queue's command is for. */
-static enum err_code add_text(struct each_input *f, const struct each_item *item, struct err *err)
+/* If the lines name the program, the jobs bring the command; the last job may have fewer lines than
+ * the queue's command is for. */
+static enum err_code add_text(const struct each_command *c, const struct each_item *item,
+                              struct buf *out, struct err *err)
 {
-    if (f->own_command || item->n_lines < f->command->lines) {
-        buf_add_str(&f->chunk, "\"command\":");
-        each_command_add_template(f->command, item->n_lines, &f->chunk);
-        buf_add_char(&f->chunk, ',');
+    if (each_command_names_program(c) || item->n_lines < c->lines) {
+        buf_add_str(out, "\"command\":");
+        each_command_add_template(c, item->n_lines, out);
+        buf_add_char(out, ',');
     }
-    buf_add_str(&f->chunk, "\"params\":");
-    return each_command_add_params(f->command, item, &f->chunk, err);
+    buf_add_str(out, "\"params\":");
+    return each_command_add_params(c, item, out, err);
 }
 
-/* On failure nothing was added. */
-static enum err_code add_job(struct each_input *f, const struct each_item *item, struct err *err)
+enum err_code each_chunk_add(struct buf *chunk, const struct each_command *c,
+                             const struct each_item *item, struct err *err)
 {
-    size_t size = f->chunk.size;
+    size_t size = chunk->size;
 
-    buf_add_str(&f->chunk, f->count == 0 ? "[" : ",");
-    buf_addf(&f->chunk, "{\"queue\":\"" EACH_QUEUE "\",\"key\":\"%" PRId64 "\",", item->number);
-    if ((is_text(item) ? add_text(f, item, err) : add_encoded(f, item, err)) != E_OK) {
-        f->chunk.size = size;
-        return err_wrap(err, "line %" PRId64, f->items.lines.count);
+    buf_add_str(chunk, size == 0 ? "[" : ",");
+    buf_addf(chunk, "{\"queue\":\"" EACH_QUEUE "\",\"key\":\"%" PRId64 "\",", item->number);
+    if ((is_text(item) ? add_text(c, item, chunk, err) : add_encoded(c, item, chunk, err)) !=
+        E_OK) {
+        chunk->size = size;
+        return err->code;
     }
-    buf_add_char(&f->chunk, '}');
+    buf_add_char(chunk, '}');
     return E_OK;
 }
 
@@ -150,11 +151,13 @@ static void fill_chunk(struct each_input *f)
     int64_t room = f->hooks.room(f->hooks.ctx);
 
     while (f->bad.code == E_OK && f->count < EACH_CHUNK_LINES && f->count < room &&
-           f->chunk.size < CHUNK_BYTES) {
+           f->chunk.size < EACH_CHUNK_BYTES) {
         if (each_items_next(&f->items, &item, &found, &f->bad) != E_OK || !found)
             return;
-        if (add_job(f, &item, &f->bad) != E_OK)
+        if (each_chunk_add(&f->chunk, f->command, &item, &f->bad) != E_OK) {
+            (void)err_wrap(&f->bad, "line %" PRId64, f->items.lines.count);
             return;
+        }
         if (f->count++ == 0)
             f->first = item.number;
         f->hooks.on_line(f->hooks.ctx, item.number);
@@ -185,7 +188,7 @@ static int64_t refused_index(struct slice reply)
 }
 
 /* The start of a line as it was sent, for people. */
-static void add_excerpt(const struct each_input *f, int64_t index, struct buf *out)
+static void add_excerpt(struct slice chunk, int64_t index, struct buf *out)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice jobs = {NULL, 0};
@@ -193,7 +196,7 @@ static void add_excerpt(const struct each_input *f, int64_t index, struct buf *o
     struct slice line = {NULL, 0};
     struct err err;
 
-    if (jtext_check(buf_slice(&f->chunk), &jobs, &err) != E_OK)
+    if (jtext_check(chunk, &jobs, &err) != E_OK)
         return;
     struct jtext_iter it = jtext_items(jobs);
 
@@ -207,23 +210,41 @@ static void add_excerpt(const struct each_input *f, int64_t index, struct buf *o
     clean_text(out, utf8_cut(text, EXCERPT_MAX));
 }
 
-static void refused(struct each_input *f, const struct async_reply *reply)
+enum err_code each_chunk_refused(const struct each_chunk *chunk, struct slice reply,
+                                 struct err *err)
 {
     CLEANUP(buf) struct buf excerpt = BUF_INIT(500);
-    int64_t index = refused_index(reply->text);
+    const char *word = each_item_word(chunk->command);
+    int64_t index = refused_index(reply);
+
+    if (index < 0)
+        return err->code;
+    add_excerpt(chunk->jobs, index, &excerpt);
+    if (err->code == E_CONFLICT)
+        return err_set(err, E_CONFLICT,
+                       "%s %" PRId64
+                       " differs from the input this run started with; now it is '%s': "
+                       "to start over, use --again",
+                       word, chunk->first + index, buf_text(&excerpt));
+    return err_wrap(err, "%s %" PRId64 " ('%s')", word, chunk->first + index, buf_text(&excerpt));
+}
+
+enum err_code each_input_is_short(int64_t count, int64_t known, struct err *err)
+{
+    return err_set(err, E_CONFLICT,
+                   "the input ends after line %" PRId64 ", but this run has %" PRId64
+                   " lines already: use the original input, or --again to start over",
+                   count, known);
+}
+
+static void refused(struct each_input *f, const struct async_reply *reply)
+{
+    const struct each_chunk chunk = {.command = f->command,
+                                     .jobs = buf_slice(&f->chunk),
+                                     .first = f->first};
     struct err err = reply->err;
 
-    if (index >= 0 && index < f->count)
-        add_excerpt(f, index, &excerpt);
-    if (err.code == E_CONFLICT && index >= 0)
-        (void)err_set(&err, E_CONFLICT,
-                      "%s %" PRId64
-                      " differs from the input this run started with; now it is '%s': "
-                      "to start over, use --again",
-                      each_item_word(f->command), f->first + index, buf_text(&excerpt));
-    else if (index >= 0)
-        (void)err_wrap(&err, "%s %" PRId64 " ('%s')", each_item_word(f->command), f->first + index,
-                       buf_text(&excerpt));
+    (void)each_chunk_refused(&chunk, reply->text, &err);
     fail(f, &err);
 }
 
@@ -324,7 +345,7 @@ static bool read_more(struct each_input *f)
 static bool wants_more(const struct each_input *f)
 {
     return f->bad.code == E_OK && !f->items.lines.ended && f->count < EACH_CHUNK_LINES &&
-           f->chunk.size < CHUNK_BYTES && f->count < f->hooks.room(f->hooks.ctx);
+           f->chunk.size < EACH_CHUNK_BYTES && f->count < f->hooks.room(f->hooks.ctx);
 }
 
 static void end(struct each_input *f)

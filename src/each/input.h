@@ -22,6 +22,8 @@
 
 #define EACH_QUEUE "each"
 #define EACH_CHUNK_LINES 1000
+#define EACH_CHUNK_BYTES ((size_t)1 << 20) /* a chunk that has more is full */
+#define EACH_CHUNK_MAX ((size_t)48 << 20)
 
 struct each_input_hooks {
     void *ctx;
@@ -39,7 +41,6 @@ struct each_input {
     struct async_client *client;
     const struct each_command *command;
     struct each_input_hooks hooks;
-    bool own_command; /* the jobs bring the command */
 
     int in;
     int poll_fd; /* watches `in` for the loop; -1 for a file, which is always ready */
@@ -63,6 +64,25 @@ struct each_input {
 MUST_CHECK enum err_code each_input_init(struct each_input *f, uv_loop_t *loop,
                                          struct async_client *client,
                                          const struct each_input_hooks *hooks, struct err *err);
+
+/* A chunk: a JSON array of jobs, without its end until it is sent. */
+struct each_chunk {
+    const struct each_command *command;
+    struct slice jobs;
+    int64_t first; /* number of its first job */
+};
+
+/* Adds the job of these lines to the array.  On failure (E_INVALID: too few columns) nothing was
+ * added. */
+MUST_CHECK enum err_code each_chunk_add(struct buf *chunk, const struct each_command *c,
+                                        const struct each_item *item, struct err *err);
+
+/* Makes the server's error, whose text is `reply`, name the line that it refused. */
+enum err_code each_chunk_refused(const struct each_chunk *chunk, struct slice reply,
+                                 struct err *err);
+
+/* The error: an unfinished run has more lines than its input. */
+enum err_code each_input_is_short(int64_t count, int64_t known, struct err *err);
 
 /* Reads and sends as far as there is room: to be called whenever there is more of it. */
 void each_input_go(struct each_input *f);

@@ -51,12 +51,10 @@ static enum err_code find_failed(struct each *e, struct client *c, struct err *e
 /* Lines that run again, or have not run yet, must be printed. */
 static enum err_code find_live(struct each *e, struct client *c, struct err *err)
 {
-    static const char live[] = "staged,held,scheduled,ready,running";
-
     if (e->known == 0)
         return E_OK;
     if (e->options->failed ? find_failed(e, c, err) != E_OK
-                           : each_store_lines(c, live, &e->live, err) != E_OK ||
+                           : each_store_live_lines(c, &e->live, err) != E_OK ||
                                  each_store_act(c, "release", "\"held\"", err) != E_OK)
         return err->code;
     for (size_t i = 0; i < e->live.count; i++)
@@ -171,7 +169,6 @@ static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, s
     uv_loop_init(&e->loop);
     watch(e, hooks);
     e->input.command = e->options->command;
-    e->input.own_command = each_command_names_program(e->options->command);
     e->input.in = e->options->in;
     each_items_init(&e->input.items, e->options->line_end, e->options->command->lines);
     if (async_client_new(&e->loop, &config, &e->client, err) != E_OK ||

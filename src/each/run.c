@@ -110,18 +110,39 @@ static enum err_code check_identity(const struct each_run *r, struct slice ident
     return E_OK;
 }
 
-static enum err_code open_dir(struct each_run *r, const char *data_dir, struct slice identity,
+/* Its identity, and the paths that follow from it. */
+static enum err_code name_run(struct each_run *r, const char *data_dir,
+                              const struct each_command *command, struct buf *identity,
                               struct err *err)
 {
     CLEANUP(buf) struct buf path = BUF_INIT(PATH_MAX);
 
-    buf_addf(&path, "%s/each/%016" PRIx64, data_dir, slice_hash(identity));
+    r->cwd = getcwd(NULL, 0);
+    if (r->cwd == NULL)
+        return err_errno(err, E_INVALID, "the current directory");
+    if (add_identity(command, r->cwd, identity, err) != E_OK)
+        return err->code;
+    buf_addf(&path, "%s/each/%016" PRIx64, data_dir, slice_hash(buf_slice(identity)));
     r->dir = buf_take(&path);
     buf_addf(&path, "%s/" EACH_RUN_STORE, r->dir);
     if (path.overflowed)
         return err_set(err, E_INVALID, "the path of the data directory is too long");
     r->store = buf_take(&path);
-    return own_dir_open(r->dir, "the directory of the run", EACH_RUN_LOCK, &r->own, err);
+    return E_OK;
+}
+
+enum err_code each_run_find_unfinished(const char *data_dir, const struct each_command *command,
+                                       bool *ret_found, struct err *err)
+{
+    CLEANUP(each_run) struct each_run r = EACH_RUN_INIT;
+    CLEANUP(buf) struct buf identity = BUF_INIT(IDENTITY_MAX);
+    CLEANUP(buf) struct buf finished = BUF_INIT(PATH_MAX);
+
+    if (name_run(&r, data_dir, command, &identity, err) != E_OK)
+        return err->code;
+    buf_addf(&finished, "%s/" EACH_RUN_FINISHED, r.dir);
+    *ret_found = access(r.store, F_OK) == 0 && access(buf_text(&finished), F_OK) != 0;
+    return E_OK;
 }
 
 enum err_code each_run_open(const char *data_dir, const struct each_command *command,
@@ -130,11 +151,8 @@ enum err_code each_run_open(const char *data_dir, const struct each_command *com
     CLEANUP(each_run) struct each_run r = EACH_RUN_INIT;
     CLEANUP(buf) struct buf identity = BUF_INIT(IDENTITY_MAX);
 
-    r.cwd = getcwd(NULL, 0);
-    if (r.cwd == NULL)
-        return err_errno(err, E_INVALID, "the current directory");
-    if (add_identity(command, r.cwd, &identity, err) != E_OK ||
-        open_dir(&r, data_dir, buf_slice(&identity), err) != E_OK)
+    if (name_run(&r, data_dir, command, &identity, err) != E_OK ||
+        own_dir_open(r.dir, "the directory of the run", EACH_RUN_LOCK, &r.own, err) != E_OK)
         return err->code;
     if (r.own.holder == 0 && check_identity(&r, buf_slice(&identity), err) != E_OK)
         return err->code;

@@ -45,6 +45,11 @@ static inline void each_run_cleanup(struct each_run *r)
 MUST_CHECK enum err_code each_run_open(const char *data_dir, const struct each_command *command,
                                        struct each_run *ret_run, struct err *err);
 
+/* Does this command continue a run?  Changes nothing. */
+MUST_CHECK enum err_code each_run_find_unfinished(const char *data_dir,
+                                                  const struct each_command *command,
+                                                  bool *ret_found, struct err *err);
+
 /* The error "this run is already active", with the process id if known. */
 enum err_code each_run_busy(const struct each_run *r, struct err *err);
 

@@ -110,14 +110,13 @@ static int compare_lines(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum err_code each_store_lines(struct client *c, const char *states, struct each_line_list *lines,
-                               struct err *err)
+enum err_code each_store_live_lines(struct client *c, struct each_line_list *lines, struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     CLEANUP(buf) struct buf cursor = BUF_INIT(PATH_SIZE / 2);
 
     do {
-        if (page(c, states, &cursor, &reply, err) != E_OK)
+        if (page(c, "staged,held,scheduled,ready,running", &cursor, &reply, err) != E_OK)
             return err->code;
         const json_t *jobs = json_object_get(reply.json, "jobs");
 

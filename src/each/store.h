@@ -48,9 +48,9 @@ struct each_line_list {
     size_t capacity;
 };
 
-/* The lines whose jobs are in one of these states, with commas between. */
-MUST_CHECK enum err_code each_store_lines(struct client *c, const char *states,
-                                          struct each_line_list *lines, struct err *err);
+/* The lines that have not ended. */
+MUST_CHECK enum err_code each_store_live_lines(struct client *c, struct each_line_list *lines,
+                                               struct err *err);
 
 /* The lines that --failed runs: those that failed, were cancelled or were running, and those that
  * have run and wait to run again, after an earlier --failed or for a retry.  Lines that have never

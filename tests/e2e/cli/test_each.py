@@ -855,6 +855,48 @@ def test_after_a_wrong_line_the_same_command_goes_on_with_the_input_mended(each)
     assert mended.status == 0 and done.out + mended.out == "b a c\ne d f\n", (done, mended)
 
 
+@pytest.mark.parametrize("json_too", [[], ["--json"]])
+def test_dry_run_of_an_unfinished_run_leaves_out_what_has_ended(each, json_too):
+    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
+    interrupted(each, program)
+    before = ran(each)
+    dry = each.run("--dry-run", *json_too, "-j", "1", "--", program, lines=10)
+    printed = [json.loads(line) for line in dry.out.splitlines()] if json_too else \
+        [line.split() for line in dry.out.splitlines()]
+    assert printed == [[program, str(i)] for i in range(3, 11)], dry
+    assert dry.status == 0 and "2 lines have already ended" in dry.err, dry
+    again = each.run("--dry-run", "--again", "--", program, lines=10)
+    assert len(again.out.splitlines()) == 10, again
+    assert ran(each) == before, "a dry run runs nothing"
+    (each.dir / "go").touch()
+    done = each.run("-j", "1", "--", program, lines=10)
+    assert done.status == 0 and ran(each)[3:] == [words[1] for words in printed], done
+    assert len(each.run("--dry-run", "--", program, lines=10).out.splitlines()) == 10, "a new run"
+
+
+def test_dry_run_refuses_the_input_that_the_run_would_refuse(each):
+    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
+    interrupted(each, program)
+    changed = [1, 2, 3, 4, "five", 6, 7, 8]
+    dry = each.run("--dry-run", "--", program, lines=changed)
+    assert (dry.status, dry.out) == (4, ""), dry
+    assert "line 5 differs from the input this run started with; now it is 'five'" in dry.err, dry
+    dry = each.run("--dry-run", "--", program, lines=4)
+    assert (dry.status, dry.out) == (4, "") and "ends after line 4" in dry.err, dry
+
+
+def test_dry_run_beside_the_active_run_is_refused_and_leaves_no_run_behind(each):
+    child = each.start("--", "sleep", "{}")
+    child.stdin.write(b"300\n")
+    child.stdin.flush()
+    each.client()
+    dry = each.run("--dry-run", "--", "sleep", "{}", lines=["300"])
+    assert dry.status == 4 and "already active" in dry.err, dry
+    assert each.run("--dry-run", "--", "echo", lines=["a"]).out == "echo a\n"
+    assert len(each.runs()) == 1, "a dry run makes no directory"
+    child.kill()
+
+
 def test_input_that_has_grown_is_taken(each):
     program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
     interrupted(each, program)
