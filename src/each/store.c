@@ -277,7 +277,7 @@ static char *shown_cause(const json_t *job)
     verdict_add_cause(&out, cause[0] != '\0' ? cause : reply_text(job, "state"),
                       json_is_integer(status) ? &exit : NULL);
     if (!verdict_says_only_cause(slice_of(text))) { /* it says more than we have said */
-        buf_add_str(&out, ": ");
+        buf_add_str(&out, out.size > 0 ? ": " : "");
         clean_text(&out, slice_of(text));
     }
     return mem_strdup(buf_text(&out));

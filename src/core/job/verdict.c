@@ -221,9 +221,11 @@ void verdict_add_cause(struct buf *b, const char *cause, const int *exit)
     bool is_cause = exit != NULL && strcmp(cause, *exit < 0 ? "signal" : "exit") == 0;
     const char *name = exit != NULL && *exit < 0 ? sigabbrev_np(-*exit) : NULL;
 
+    if (strcmp(cause, "exit") == 0 && (exit == NULL || *exit == 0))
+        return; /* it said `err` */
     if (!is_cause)
         buf_add_str(b, cause);
-    if (exit == NULL || (*exit == 0 && !is_cause))
+    if (exit == NULL || *exit == 0)
         return;
     if (!is_cause && *cause != '\0')
         buf_add_str(b, ", ");

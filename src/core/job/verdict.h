@@ -66,7 +66,8 @@ void verdict_judge(const struct verdict_facts *facts, struct verdict *ret_verdic
 bool verdict_says_only_cause(struct slice text);
 
 /* How an attempt ended, for people: `exit 1`, `signal 9 (KILL)`, `timeout, signal 15 (TERM)`.
- * `exit` is NULL when there is no exit status. */
+ * `exit` is NULL when there is no exit status.  Nothing for a program that said `err` and exited
+ * with 0: its text is the reason. */
 void verdict_add_cause(struct buf *b, const char *cause, const int *exit);
 
 /* Adds the members of a finish: "state", and "exit", "cause", "text", "final" and "delay" as far

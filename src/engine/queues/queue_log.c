@@ -63,6 +63,7 @@ enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct
                                  const char *what, struct err *err)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(LINE_MAX_BYTES + 200);
+    CLEANUP(buf) struct buf cause = BUF_INIT(200);
     char id[ID_TEXT_SIZE];
 
     if (q->attempt_logged_at != 0 &&
@@ -71,10 +72,9 @@ enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct
         return E_OK;
     }
     buf_addf(&text, "job %s, attempt %d", id_format(j->id.v, id), j->attempt);
-    if (j->cause != JOB_CAUSE_NONE || j->exited)
-        buf_add_str(&text, ", ");
-    verdict_add_cause(&text, j->cause == JOB_CAUSE_NONE ? "" : job_cause_name(j->cause),
+    verdict_add_cause(&cause, j->cause == JOB_CAUSE_NONE ? "" : job_cause_name(j->cause),
                       j->exited ? &j->exit : NULL);
+    buf_addf(&text, "%s%s", cause.size > 0 ? ", " : "", buf_text(&cause));
     if (q->unlogged_attempts > 0)
         buf_addf(&text, " (and %zu more since the line before)", q->unlogged_attempts);
     if (!verdict_says_only_cause(j->text)) {

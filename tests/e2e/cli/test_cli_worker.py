@@ -271,6 +271,16 @@ def test_what_a_failed_job_emitted_is_gone(shop):
     assert shop.client.list(f"queue={target}") == []
 
 
+def test_a_program_that_fails_with_exit_0_says_only_its_reason(shop):
+    queue = shop.queue("echo 'err no good' >&3")
+    waited = shop.server.cli("add", queue, "--wait")
+    assert waited.status == 1 and "failed: no good\n" in waited.err, waited
+    for words in (["show", "@last"], ["list"], ["queue", "log", queue]):
+        text = good(shop, *words).out
+        assert "no good" in text and "exit 0" not in text, text
+    assert re.search(r"job \w+, attempt 1: no good", good(shop, "queue", "log", queue).out)
+
+
 def test_a_refused_emit_is_seen_by_the_program(shop):
     job = shop.carry_out(with_verbs("waybill emit nothing-of-that-name; echo status $?"))
     log = shop.log(job).decode()

@@ -712,6 +712,11 @@ def test_a_time_out_is_a_failure(each):
     assert done.status == 1 and "1 done, 1 failed" in done.err and "timeout" in done.err, done
 
 
+def test_a_line_that_fails_with_exit_0_says_only_its_reason(each):
+    done = each.run("--", "sh", "-c", "echo err no good >&3", lines=["x"])
+    assert done.status == 1 and "  line 1: x  (no good)\n" in done.err, done
+
+
 def test_signals_are_told(each):
     done = each.run("--", "sh", "-c", 'kill -9 $$', "sh", lines=["a"])
     assert done.status == 1 and "signal 9" in done.err, done

@@ -499,6 +499,8 @@ static void a_job_is_told_in_one_line(void **state)
         {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":-9}", "exit, signal 9 (KILL)"},
         {"{\"state\":\"failed\",\"cause\":\"timeout\",\"exit\":-15}", "timeout, signal 15 (TERM)"},
         {"{\"state\":\"failed\",\"exit\":2}", "exit 2"},
+        {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":0,\"text\":\"no good\"}", "no good"},
+        {"{\"state\":\"failed\",\"cause\":\"exit\",\"text\":\"no good\"}", "no good"},
         {"{\"state\":\"done\",\"exit\":0,\"text\":\"all fetched\"}", "all fetched"},
         {"{}", ""},
     };
