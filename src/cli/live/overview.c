@@ -132,6 +132,15 @@ static void print_local_worker(const struct screen *s, const json_t *server)
                 screen_off(s, COLOUR_YELLOW));
 }
 
+/* Whether workers that run programs skip the queue. */
+static bool has_no_command(const json_t *queue)
+{
+    const json_t *definition = json_object_get(queue, "definition");
+
+    return json_object_get(definition, "command") == NULL &&
+           !reply_is_true(definition, "own_command");
+}
+
 /* Prints how many jobs of a queue are ready, since when, and why they do not run. */
 static void print_waiting(const struct screen *s, const json_t *queue, int64_t now_at)
 {
@@ -158,7 +167,11 @@ static void print_waiting(const struct screen *s, const json_t *queue, int64_t n
                 "within a minute%s",
                 on, off);
     else if (!reply_is_true(queue, "served"))
-        fprintf(out, ": %sno live worker%s", on, off);
+        fprintf(out, ": %s%s%s", on,
+                has_no_command(queue)
+                    ? "no command: waits for a claim over HTTP or a worker with its own"
+                    : "no live worker",
+                off);
     fputc('\n', out);
     queue_print_broken(queue, "    ", s);
 }

@@ -57,13 +57,19 @@ static void say_broken(struct reason *r, struct slice queue, const struct broken
         (int)place.size, place.data, (int)why.size, why.data);
 }
 
+static bool takes_commands(const struct stored_queue *q)
+{
+    struct slice value;
+
+    return jtext_find(q->definition, "own_command", &value) && slice_is(value, "true");
+}
+
 /* Whether neither the job nor its queue has a command: workers that run programs skip it. */
-static bool brings_no_command(const struct stored_queue *q, const struct job *j)
+static bool has_no_command(const struct stored_queue *q, const struct job *j)
 {
     struct slice value;
 
     return !jtext_find(q->definition, "command", &value) &&
-           jtext_find(q->definition, "own_command", &value) && slice_is(value, "true") &&
            (j->cut == NULL || j->cut->options.size == 0) && /* too long for a list: it has one */
            (j->options.size == 0 || !jtext_find(j->options, "command", &value));
 }
@@ -80,9 +86,14 @@ static void reason_ready(const struct query_view *v, const struct stored_queue *
             queue_state_name(q->state));
     else if (view_is_served(v, q->name))
         say(r, "waiting", "waits for a free worker of %.*s%s", size, name.data,
-            brings_no_command(q, j) ? " that runs jobs without a command" : "");
+            takes_commands(q) && has_no_command(q, j) ? " that runs jobs without a command" : "");
     else if (broken != NULL)
         say_broken(r, name, broken);
+    else if (has_no_command(q, j))
+        say(r, "no_worker",
+            "%s %.*s has %s command: waits for a claim over HTTP or a worker with its own",
+            takes_commands(q) ? "neither the job nor queue" : "queue", size, name.data,
+            takes_commands(q) ? "a" : "no");
     else
         say(r, "no_worker", "no live worker for %.*s", size, name.data);
 }

@@ -101,7 +101,7 @@ def test_columns_are_cut_to_the_terminal(server, client):
     lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.text).split("\r\n")
     terminal.close()
     assert all(len(line) <= 80 for line in lines), lines
-    assert re.search(rf"{job}.*text=x+….*no live worker", "\n".join(lines)), lines
+    assert re.search(rf"{job}.*text=x+….*queue work has", "\n".join(lines)), lines
 
 
 def test_at_80_columns_there_is_room_for_what_it_is_about(server, client):

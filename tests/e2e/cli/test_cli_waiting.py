@@ -168,7 +168,8 @@ def test_each_reason_is_told(shop, verb):
     first = add(shop, "--delay", "1h", "--", "true")
     held = add(shop, "--delay", "1h", "--", "true")
     shop.client.act(held, "hold")
-    for job_id, words in ((add(shop, unserved), f"is ready: no live worker for {unserved}"),
+    for job_id, words in ((add(shop, unserved), f"is ready: queue {unserved} has no command: waits "
+                           "for a claim over HTTP or a worker with its own"),
                           (add(shop, broken), f"is ready: queue {broken} is broken on "),
                           (held, "is held: held by hand"),
                           (first, "is scheduled: not due yet: starts in "),

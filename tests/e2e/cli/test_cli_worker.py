@@ -173,7 +173,7 @@ def test_a_terminal_shows_the_progress_below_the_log(shop):
 def test_a_terminal_tells_why_a_job_waits(shop):
     job_id = shop.submit(shop.queue())
     terminal = Terminal("wait", job_id, "--data", shop.server.data)
-    terminal.until("ready: no live worker")
+    terminal.until("ready: queue .* has no command")
     good(shop, "cancel", job_id)
     assert terminal.wait() == 1
     terminal.close()

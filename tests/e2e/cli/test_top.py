@@ -38,7 +38,7 @@ def test_it_shows_what_happens_as_it_happens(server, client, top):
     assert ENTER in terminal.text and "ENDED/S" in terminal.text
     mark = terminal.mark()
     client.submit()
-    terminal.until(r"work: 1 ready.*no live worker", start=mark)
+    terminal.until(r"work: 1 ready.*no command: waits for a claim over HTTP", start=mark)
     job = client.take(worker={"name": "w9", "host": "box", "pid": 5})
     client.touch(job, done=30, total=60, text="half way", unit="MB", left=100)
     terminal.until(rf"{job['id']}.*━━━━━━━━╌╌╌╌╌╌╌╌  50%.*30/60MB half way, \d+s left", start=mark)
@@ -182,7 +182,7 @@ def test_jobs_that_wait_can_be_looked_into(server, client, top):
     ready = client.submit("work", params={"n": "ready"})
     terminal = started(top)
     terminal.until("WAITING")
-    for job_id, words in ((ready, r"ready.*n=ready +no live worker for work"),
+    for job_id, words in ((ready, r"ready.*n=ready +queue work has no command"),
                           (held, "held.*n=held +held by hand"),
                           (later, "scheduled.*n=later +not due yet: starts in ")):
         press(terminal, DOWN, rf"\x1b\[7m{job_id} .*{words}")

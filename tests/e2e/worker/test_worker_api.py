@@ -217,11 +217,12 @@ def test_a_queue_whose_program_cannot_be_started_says_so(client):
     assert "broken" not in client.ok("GET", "/v1/queues/other")
 
 
-def test_no_live_worker_is_said_though_described_workers_serve_other_queues(client):
-    job_id = client.submit("again")
+def test_no_live_worker_is_said_though_described_workers_serve_other_queues(client, admin):
+    admin.ok("PUT", "/v1/queues/run", {"command": ["true"]})
+    job_id = client.submit("run")
     client.claim({}, worker=described(broken={"other": "gone"}))
     reason = client.show(job_id)["reason"]
-    assert reason == {"code": "no_worker", "text": "no live worker for again"}
+    assert reason == {"code": "no_worker", "text": "no live worker for run"}
 
 
 def test_a_bad_description_is_refused(client):

@@ -25,6 +25,10 @@ static void assert_shows(struct fixture *f, enum query_kind kind, int64_t id, co
 
 /* ---- why a job does not run ---- */
 
+#define NO_COMMAND                                                                       \
+    "neither the job nor queue default has a command: waits for a claim over HTTP or a " \
+    "worker with its own"
+
 static void a_job_that_waits_says_why(void **state)
 {
     struct fixture *f = *state;
@@ -40,7 +44,7 @@ static void a_job_that_waits_says_why(void **state)
                  "\"reason\":{\"code\":\"due\",\"text\":\"not due yet\","
                  "\"until\":\"2026-01-01T01:00:00Z\"}");
     assert_shows(f, QUERY_JOB, held, "\"code\":\"held\"");
-    assert_shows(f, QUERY_JOB, ready, "no live worker for default");
+    assert_shows(f, QUERY_JOB, ready, NO_COMMAND);
     run_op(f, op_queue_state(f, "default", QUEUE_PAUSE));
     assert_shows(f, QUERY_JOB, ready,
                  "queue default is on pause, by request: it starts no jobs until 'waybill "
@@ -49,7 +53,24 @@ static void a_job_that_waits_says_why(void **state)
     run_op(f, op_claim(f, "default", 0));
     assert_shows(f, QUERY_JOB, ready, "waits for a free worker of default");
     fixture_pass(f, 5 * US_PER_MIN);
-    assert_shows(f, QUERY_JOB, ready, "no live worker for default");
+    assert_shows(f, QUERY_JOB, ready, NO_COMMAND);
+}
+
+static void a_job_that_no_worker_can_run_says_so(void **state)
+{
+    struct fixture *f = *state;
+
+    define_queue(f, "with", "{\"command\":[\"true\"]}");
+    define_queue(f, "without", "{}");
+    int64_t with = submit_one(f, "with");
+    int64_t without = submit_one(f, "without");
+
+    assert_shows(f, QUERY_JOB, with,
+                 "{\"code\":\"no_worker\",\"text\":\"no live worker for with\"}");
+    assert_shows(
+        f, QUERY_JOB, without,
+        "{\"code\":\"no_worker\",\"text\":\"queue without has no command: waits for a claim "
+        "over HTTP or a worker with its own\"}");
 }
 
 static void a_job_in_hand_says_what_happens_to_it(void **state)
@@ -266,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ENGINE_TEST(a_job_that_waits_says_why),
+        ENGINE_TEST(a_job_that_no_worker_can_run_says_so),
         ENGINE_TEST(a_job_in_hand_says_what_happens_to_it),
         ENGINE_TEST(what_is_not_there_is_said),
         ENGINE_TEST(queues_workers_and_bulk_actions_are_shown),
