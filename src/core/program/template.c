@@ -396,3 +396,15 @@ enum err_code template_command_fill(const struct template_command *c,
     *ret_argv = argv;
     return E_OK;
 }
+
+struct slice template_command_name(const struct template_command *c, const char *allowed)
+{
+    for (size_t i = 0; i < c->n_args; i++)
+        for (size_t k = 0; k < c->args[i].n_parts; k++) {
+            const struct template_part *part = &c->args[i].parts[k];
+
+            if (part->named && (allowed == NULL || !slice_is(part->text, allowed)))
+                return part->text;
+        }
+    return slice_make(NULL, 0);
+}

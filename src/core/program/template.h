@@ -108,3 +108,7 @@ MUST_CHECK enum err_code template_command_fill(const struct template_command *c,
                                                const struct template_values *values,
                                                struct arena *arena, char ***ret_argv,
                                                struct err *err);
+
+/* The first name in it other than `allowed` (NULL: none is); empty when there is none.  For
+ * commands that run without a job. */
+struct slice template_command_name(const struct template_command *c, const char *allowed);

@@ -139,22 +139,19 @@ static enum err_code read_template(struct object_read *r, struct slice value)
 enum err_code queue_resident_check(struct object_read *r, struct slice value)
 {
     const struct queue_def *def = r->to;
-    const struct template_command *c = def->resident ? def->template : NULL;
-    const struct template_part *part = NULL; /* the first that needs a job */
+    struct slice name = slice_make(NULL, 0); /* the first that needs a job */
     struct err why = ERR_INIT;
 
     (void)value;
-    for (size_t i = 0; c != NULL && i < c->n_args; i++)
-        for (size_t k = 0; k < c->args[i].n_parts && part == NULL; k++)
-            if (c->args[i].parts[k].named && !slice_is(c->args[i].parts[k].text, "queue"))
-                part = &c->args[i].parts[k];
-    if (part == NULL)
+    if (def->resident && def->template != NULL)
+        name = template_command_name(def->template, "queue");
+    if (name.size == 0)
         return E_OK;
     r->key = "command";
     err_set(&why, E_INVALID,
             "{%.*s} cannot be filled in: a resident program is started before it gets a job, which "
             "comes on its standard input",
-            (int)part->text.size, part->text.data);
+            (int)name.size, name.data);
     return template_wrong(r, &why);
 }
 
