@@ -70,29 +70,25 @@ static enum err_code read_bulk(struct request *r, struct arena *arena, struct bu
     return E_OK;
 }
 
-/* Reads what it would do and changes nothing. */
-static enum err_code plan_bulk(struct request *r, struct err *err)
-{
-    struct query *q = request_query(r, QUERY_PLAN);
-    struct bulk bulk = {.kind = ACTION_CANCEL};
-
-    if (read_bulk(r, &q->arena, &bulk, err) != E_OK)
-        return err->code;
-    q->action = bulk.kind;
-    q->filter = bulk.filter;
-    q->name = bulk.queue;
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
-
 static enum err_code bulk_create(struct request *r, struct err *err)
 {
     bool dry_run = false;
 
     if (request_flag(r, "dry_run", &dry_run, err) != E_OK)
         return err->code;
-    if (dry_run)
-        return plan_bulk(r, err);
+    if (dry_run) {
+        /* Reads what it would do and changes nothing. */
+        struct query *q = request_query(r, QUERY_PLAN);
+        struct bulk bulk = {.kind = ACTION_CANCEL};
+
+        if (read_bulk(r, &q->arena, &bulk, err) != E_OK)
+            return err->code;
+        q->action = bulk.kind;
+        q->filter = bulk.filter;
+        q->name = bulk.queue;
+        request_read(r, NULL, NULL);
+        return E_OK;
+    }
     struct op *op = request_op(r, OP_BULK);
 
     if (read_bulk(r, &op->arena, &op->bulk, err) != E_OK)

@@ -5,24 +5,20 @@
 #include "server/process/server_state.h"
 #include "server/request/request.h"
 
-/* Wakes those who follow the logs that the request extended. */
-static void tell_followers(struct request *r)
-{
-    const struct exchange *x = &r->change.op.exchange;
-    struct log_follow *follow = &r->server->follow;
-
-    for (size_t i = 0; i < x->n_touch; i++)
-        if (x->touch[i].log != NULL)
-            log_follow_heard(follow, x->touch[i].id);
-    for (size_t i = 0; i < x->n_finish; i++)
-        if (x->finish[i].log != NULL)
-            log_follow_heard(follow, x->finish[i].id);
-}
-
 static void answer_exchange(struct request *r)
 {
-    if (r->server->follow.count > 0 && r->change.op.err.code == E_OK)
-        tell_followers(r);
+    if (r->server->follow.count > 0 && r->change.op.err.code == E_OK) {
+        /* Wakes those who follow the logs that the request extended. */
+        const struct exchange *x = &r->change.op.exchange;
+        struct log_follow *follow = &r->server->follow;
+
+        for (size_t i = 0; i < x->n_touch; i++)
+            if (x->touch[i].log != NULL)
+                log_follow_heard(follow, x->touch[i].id);
+        for (size_t i = 0; i < x->n_finish; i++)
+            if (x->finish[i].log != NULL)
+                log_follow_heard(follow, x->finish[i].id);
+    }
     request_answer_op(r);
 }
 

@@ -137,15 +137,6 @@ static bool take_head(struct connection *c)
     return true;
 }
 
-static void say_continue(struct connection *c)
-{
-    static char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    struct iovec part = {.iov_base = text, .iov_len = sizeof(text) - 1};
-
-    if (c->channel.transport->send(&c->channel, &part, 1) != (ssize_t)part.iov_len)
-        c->is_over = true;
-}
-
 /* Reads beyond the body only when there is room to keep those bytes. */
 static size_t body_read_size(const struct connection *c)
 {
@@ -158,17 +149,15 @@ static bool await_body(struct connection *c)
 {
     struct request *r = c->request;
 
-    if (r->awaits_continue)
-        say_continue(c);
+    if (r->awaits_continue) {
+        static char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+        struct iovec part = {.iov_base = text, .iov_len = sizeof(text) - 1};
+
+        if (c->channel.transport->send(&c->channel, &part, 1) != (ssize_t)part.iov_len)
+            c->is_over = true;
+    }
     r->awaits_continue = false;
     return !c->is_over && read_more(c, body_read_size(c));
-}
-
-static void keep_piece(struct connection *c, struct slice piece)
-{
-    c->request->awaits_continue = false;
-    request_take_body(c->request, piece);
-    set_deadline(c, pace_move(&c->pace, piece.size, http_of(c)->now_at));
 }
 
 /* The body is complete, or is not read. */
@@ -198,7 +187,9 @@ static bool take_body(struct connection *c)
     switch (http_framing_step(&c->framing, c->input.rest, &used, &piece)) {
     case FRAMING_MORE: input_take(&c->input, used); return await_body(c);
     case FRAMING_PIECE:
-        keep_piece(c, piece);
+        c->request->awaits_continue = false;
+        request_take_body(c->request, piece);
+        set_deadline(c, pace_move(&c->pace, piece.size, http_of(c)->now_at));
         input_take(&c->input, used);
         return true;
     case FRAMING_DONE:

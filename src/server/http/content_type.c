@@ -22,27 +22,21 @@ static bool is(struct slice text, const char *name)
     return text.size == strlen(name) && strncasecmp(text.data, name, text.size) == 0;
 }
 
-static struct slice without_parameters(struct slice value)
+enum content_type content_type_parse(struct slice value)
 {
+    if (value.size == 0)
+        return CONTENT_JSON;
     const char *semicolon = memchr(value.data, ';', value.size);
 
     if (semicolon != NULL)
         value.size = (size_t)(semicolon - value.data);
     while (value.size > 0 && value.data[value.size - 1] == ' ')
         value.size--;
-    return value;
-}
-
-enum content_type content_type_parse(struct slice value)
-{
-    if (value.size == 0)
-        return CONTENT_JSON;
-    struct slice text = without_parameters(value);
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (is(text, known[i].name))
+        if (is(value, known[i].name))
             return known[i].type;
-    if (text.size > 5 && is(slice_make(text.data + text.size - 5, 5), "+json"))
+    if (value.size > 5 && is(slice_make(value.data + value.size - 5, 5), "+json"))
         return CONTENT_JSON;
     return CONTENT_OTHER;
 }

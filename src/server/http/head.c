@@ -137,15 +137,6 @@ static enum err_code parse_request_line(struct slice line, struct http_head *hea
 
 /* ---- header fields ---- */
 
-static struct slice trim(struct slice text)
-{
-    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
-        text = rest(text, 1);
-    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
-
 static enum err_code parse_field(struct slice line, struct headers *headers, struct err *err)
 {
     size_t name = span(line, C_TOKEN);
@@ -154,7 +145,12 @@ static enum err_code parse_field(struct slice line, struct headers *headers, str
         return err_set(err, E_BAD_REQUEST, "the header has a folded line");
     if (name == 0 || name == line.size || line.data[name] != ':')
         return err_set(err, E_BAD_REQUEST, "the header has a line that is not NAME: VALUE");
-    return headers_add(headers, slice_make(line.data, name), trim(rest(line, name + 1)), err);
+    struct slice text = rest(line, name + 1);
+    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
+        text = rest(text, 1);
+    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
+        text.size--;
+    return headers_add(headers, slice_make(line.data, name), text, err);
 }
 
 static struct slice next_line(struct slice text)

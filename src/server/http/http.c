@@ -95,7 +95,7 @@ static int64_t next_at(const struct http *h, int64_t until_at)
     return earlier(until_at, earlier(h->timers.next_at, h->connections.look_at));
 }
 
-static void wait_for_events(struct http *h, int64_t until_at)
+void http_pass(struct http *h, int64_t until_at)
 {
     struct epoll_event events[EVENTS_A_PASS];
     int n = epoll_wait(h->epoll_fd, events, EVENTS_A_PASS, timeout_ms(h, next_at(h, until_at)));
@@ -107,25 +107,15 @@ static void wait_for_events(struct http *h, int64_t until_at)
 
         w->ready(w, events[i].events);
     }
-}
-
-static void hand_over_tasks(struct http *h)
-{
-    if (h->no_changes)
-        return;
-    engine_thread_put(&h->server->engine, &h->changes);
-    if (h->somebody_left)
-        engine_thread_look_for_gone(&h->server->engine);
-    h->somebody_left = false;
-}
-
-void http_pass(struct http *h, int64_t until_at)
-{
-    wait_for_events(h, until_at);
     timers_run(&h->timers, h->now_at);
     connections_look(&h->connections, h->now_at);
     connections_work(&h->connections);
-    hand_over_tasks(h);
+    if (!h->no_changes) {
+        engine_thread_put(&h->server->engine, &h->changes);
+        if (h->somebody_left)
+            engine_thread_look_for_gone(&h->server->engine);
+        h->somebody_left = false;
+    }
     if (h->trim) {
         h->trim = false;
         malloc_trim(0);

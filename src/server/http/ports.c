@@ -112,20 +112,6 @@ static bool give_up_reserve(struct port *port, int error)
 
 /* ---- accepting ---- */
 
-static void let_in(struct port *port, int fd, const union address *from)
-{
-    int on = 1;
-
-    if (!port->local)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    struct connection *c = connection_new(port, fd, from);
-
-    port->connections++;
-    c->is_surplus = count_kind(port) > port->connections_max;
-    if (port->connections > port->connections_peak)
-        port->connections_peak = port->connections;
-}
-
 /* Errors of one client that left, or of the network: the next accept may succeed. */
 static bool concerns_one(int error)
 {
@@ -145,7 +131,16 @@ static void on_accept(struct watch *w, uint32_t events)
                          SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
-            let_in(port, fd, &from);
+            int on = 1;
+
+            if (!port->local)
+                (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+            struct connection *c = connection_new(port, fd, &from);
+
+            port->connections++;
+            c->is_surplus = count_kind(port) > port->connections_max;
+            if (port->connections > port->connections_peak)
+                port->connections_peak = port->connections;
         } else if (errno == EAGAIN) {
             return;
         } else if (!concerns_one(errno) && !give_up_reserve(port, errno)) {

@@ -63,20 +63,14 @@ static enum err_code parse_param(char *text, size_t size, struct param *ret_para
     return E_OK;
 }
 
-static size_t count(const char *text, size_t size, char c)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < size; i++)
-        n += text[i] == c;
-    return n;
-}
-
 static enum err_code parse_params(char *text, size_t size, struct target *t, struct err *err)
 {
     char *end = text + size;
+    size_t n = 0;
 
-    t->params = mem_alloc((count(text, size, '&') + 1) * sizeof(*t->params));
+    for (size_t i = 0; i < size; i++)
+        n += text[i] == '&';
+    t->params = mem_alloc((n + 1) * sizeof(*t->params));
     for (char *at = text; at < end;) {
         char *ampersand = memchr(at, '&', (size_t)(end - at));
         char *param_end = ampersand == NULL ? end : ampersand;

@@ -56,24 +56,21 @@ enum err_code job_states_parse(struct slice text, unsigned *ret_states, struct e
 
 #define LABEL_PREFIX "label."
 
-static void add_label(struct buf *labels, const struct param *p)
-{
-    size_t prefix = sizeof(LABEL_PREFIX) - 1;
-
-    if (p->name.size <= prefix || memcmp(p->name.data, LABEL_PREFIX, prefix) != 0)
-        return;
-    buf_add_char(labels, labels->size == 0 ? '{' : ',');
-    jtext_add_string(labels, slice_make(p->name.data + prefix, p->name.size - prefix));
-    buf_add_char(labels, ':');
-    jtext_add_string(labels, p->value);
-}
-
 static struct slice labels_from_params(struct request *r, struct arena *arena)
 {
     CLEANUP(buf) struct buf labels = BUF_INIT(PARAMS_JSON_MAX);
 
-    for (size_t i = 0; i < r->target.n_params; i++)
-        add_label(&labels, &r->target.params[i]);
+    for (size_t i = 0; i < r->target.n_params; i++) {
+        const struct param *p = &r->target.params[i];
+        size_t prefix = sizeof(LABEL_PREFIX) - 1;
+
+        if (p->name.size <= prefix || memcmp(p->name.data, LABEL_PREFIX, prefix) != 0)
+            continue;
+        buf_add_char(&labels, labels.size == 0 ? '{' : ',');
+        jtext_add_string(&labels, slice_make(p->name.data + prefix, p->name.size - prefix));
+        buf_add_char(&labels, ':');
+        jtext_add_string(&labels, p->value);
+    }
     if (labels.size == 0)
         return slice_make(NULL, 0);
     buf_add_char(&labels, '}');

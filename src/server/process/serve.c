@@ -27,32 +27,6 @@
 
 /* ---- starting ---- */
 
-/* Few arenas, and large blocks go back to the system when they are freed. */
-static void tame_memory(void)
-{
-    mallopt(M_ARENA_MAX, 2);
-    mallopt(M_MMAP_THRESHOLD, 512 << 10);
-    mallopt(M_TRIM_THRESHOLD, 1 << 20);
-}
-
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
-/* Tokens and passwords are in memory: no core dumps, and no tracing by processes of the same
- * user. */
-static void guard_secrets(const struct settings *settings)
-{
-    if (settings->token.size > 0 || settings->store != NULL)
-        (void)prctl(PR_SET_DUMPABLE, 0);
-}
-
 /* Runs on the engine's thread.  While the store fails, every batch does: logs one line a
  * second, and one a minute while the database is unavailable. */
 static void log_trouble(void *ctx, const struct err *err)
@@ -75,16 +49,6 @@ static void log_adopted(void *ctx, const char *servers, int64_t claims)
     (void)ctx;
     log_warn("taken over from %s, which is gone: %lld claim%s; their leases start again", servers,
              (long long)claims, claims == 1 ? "" : "s");
-}
-
-/* Relative paths would be wrong for readers elsewhere. */
-static const char *absolute_path(const char *path, struct arena *arena)
-{
-    char *real = realpath(path, NULL);
-    const char *copy = arena_strdup(arena, slice_of(real != NULL ? real : path));
-
-    free(real);
-    return copy;
 }
 
 static enum err_code open_engine(struct life *life, struct err *err)
@@ -227,10 +191,18 @@ static enum err_code start(struct life *life, struct err *err)
         settings_make(s->config, &life->definitions, &s->arena, &life->settings, err) != E_OK ||
         data_dir_open(s->config->data_dir, &life->dir, err) != E_OK)
         return err->code;
-    guard_secrets(&life->settings);
+    /* Tokens and passwords are in memory: no core dumps, and no tracing by processes of the same
+     * user. */
+    if (life->settings.token.size > 0 || life->settings.store != NULL)
+        (void)prctl(PR_SET_DUMPABLE, 0);
     triggers_add(&s->triggers, &life->definitions);
     s->data_fd = life->dir.fd;
-    s->data_dir = absolute_path(s->config->data_dir, &s->arena);
+    /* Relative paths would be wrong for readers elsewhere. */
+    char *real = realpath(s->config->data_dir, NULL);
+    const char *copy = arena_strdup(&s->arena, slice_of(real != NULL ? real : s->config->data_dir));
+
+    free(real);
+    s->data_dir = copy;
     if (open_sockets(life, err) != E_OK)
         return err->code;
     set_names(life);
@@ -263,17 +235,6 @@ static void quick_check_is_done(struct chore *c)
     damage_note(&s->damage, "the check at start found %zu faults", c->n_findings);
 }
 
-static void begin_quick_check(struct server *s)
-{
-    struct err err;
-    struct chore *c = chore_new(CHORE_CHECK, NULL, quick_check_is_done);
-
-    c->how = STORE_CHECK_QUICK;
-    log_info("the last stop was not clean: the store is being checked");
-    if (chores_begin(&s->chores, c, &err) != E_OK)
-        log_error("the check of the store did not begin: %s", err.msg);
-}
-
 static void serve(struct life *life)
 {
     struct server *s = life->server;
@@ -285,8 +246,15 @@ static void serve(struct life *life)
         printf("ready unix:%s\n", s->socket);
     fflush(stdout);
     notify_send("READY=1");
-    if (life->was_unclean)
-        begin_quick_check(s);
+    if (life->was_unclean) {
+        struct err err;
+        struct chore *c = chore_new(CHORE_CHECK, NULL, quick_check_is_done);
+
+        c->how = STORE_CHECK_QUICK;
+        log_info("the last stop was not clean: the store is being checked");
+        if (chores_begin(&s->chores, c, &err) != E_OK)
+            log_error("the check of the store did not begin: %s", err.msg);
+    }
     worker_child_begin(&s->worker);
     while (!s->is_stopping)
         http_pass(&s->http, TIME_NEVER);
@@ -298,8 +266,16 @@ enum err_code server_run(const struct server_config *config, struct err *err)
     struct life life = {.server = s, .dir = OWN_DIR_INIT, .signals.fd = -1};
 
     worker_child_init(&s->worker, s);
-    tame_memory();
-    raise_file_limit();
+    /* Few arenas, and large blocks go back to the system when they are freed. */
+    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_MMAP_THRESHOLD, 512 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
     umask(0077); /* what is in the data directory is for its owner */
     s->config = config;
     s->damage = (struct store_damage)STORE_DAMAGE_INIT;

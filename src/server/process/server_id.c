@@ -63,15 +63,6 @@ static enum err_code read_file(int dir_fd, const char *place, char id[static ID_
     return E_OK;
 }
 
-static bool write_all(int fd, struct slice text)
-{
-    ssize_t n = write(fd, text.data, text.size);
-
-    if (n >= 0 && (size_t)n < text.size)
-        errno = ENOSPC;
-    return n == (ssize_t)text.size && fsync(fd) == 0;
-}
-
 /* Writes the whole file or nothing. */
 static enum err_code write_file(int dir_fd, struct slice text, struct err *err)
 {
@@ -79,7 +70,11 @@ static enum err_code write_file(int dir_fd, struct slice text, struct err *err)
 
     if (fd < 0)
         return refuse(err, "make");
-    if (!write_all(fd, text))
+    ssize_t n = write(fd, text.data, text.size);
+
+    if (n >= 0 && (size_t)n < text.size)
+        errno = ENOSPC;
+    if (n != (ssize_t)text.size || fsync(fd) != 0)
         (void)refuse(err, "write");
     close(fd);
     if (err->code == E_OK &&

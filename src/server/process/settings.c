@@ -128,19 +128,6 @@ static enum err_code at_place(const struct definitions *d, const char *key,
     return definitions_fault(d, err);
 }
 
-static enum err_code check_listen(const struct definitions *d, struct slice token, struct err *err)
-{
-    CLEANUP(mem) char *listen = mem_strndup(d->server.listen.data, d->server.listen.size);
-    bool loopback = true;
-
-    if (listen_is_loopback(listen, &loopback, err) != E_OK)
-        return at_place(d, "listen", d->server.listen_from, err);
-    if (loopback || token.size > 0)
-        return E_OK;
-    (void)needs_token(listen, err);
-    return at_place(d, "listen", d->server.listen_from, err);
-}
-
 enum err_code settings_check(const struct server_config *config, const struct definitions *d,
                              struct err *err)
 {
@@ -152,7 +139,15 @@ enum err_code settings_check(const struct server_config *config, const struct de
         return err->code;
     if (d->server.listen.size == 0 || config->listen != NULL)
         return E_OK;
-    return check_listen(d, token, err);
+    CLEANUP(mem) char *listen = mem_strndup(d->server.listen.data, d->server.listen.size);
+    bool loopback = true;
+
+    if (listen_is_loopback(listen, &loopback, err) != E_OK)
+        return at_place(d, "listen", d->server.listen_from, err);
+    if (loopback || token.size > 0)
+        return E_OK;
+    (void)needs_token(listen, err);
+    return at_place(d, "listen", d->server.listen_from, err);
 }
 
 /* ---- all settings ---- */

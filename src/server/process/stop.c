@@ -134,33 +134,6 @@ static void pass_until(struct server *s, int64_t until_at, size_t (*left)(const 
         http_pass(&s->http, until_at);
 }
 
-/* Its last finishes come in while it stops.  One that takes too long is cut off, and killed in
- * the end. */
-static void stop_worker(struct server *s)
-{
-    int64_t grace_over_at = clock_mono_us() + WORKER_GRACE_S * US_PER_S;
-
-    worker_child_stop(&s->worker);
-    pass_until(s, grace_over_at + WORKER_HAND_BACK_US, workers);
-    worker_child_cut(&s->worker);
-    pass_until(s, grace_over_at + 2 * WORKER_HAND_BACK_US, workers);
-    worker_child_deinit(&s->worker);
-}
-
-/* Clients that wait for a chore get an error; the chore continues. */
-static void forsake_chore(struct server *s)
-{
-    struct chore *c = s->chores.running;
-    struct request *r = c == NULL ? NULL : c->request;
-
-    if (r == NULL)
-        return;
-    c->request = NULL;
-    (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
-    request_answer(r, 0);
-    request_wake(r);
-}
-
 static void stop_news(struct life *life)
 {
     if (life->has_news)
@@ -174,11 +147,28 @@ void life_stop(struct life *life)
     struct http *h = &s->http;
 
     notify_send("STOPPING=1");
-    stop_worker(s);
+    /* Its last finishes come in while it stops.  One that takes too long is cut off, and killed in
+     * the end. */
+    int64_t grace_over_at = clock_mono_us() + WORKER_GRACE_S * US_PER_S;
+
+    worker_child_stop(&s->worker);
+    pass_until(s, grace_over_at + WORKER_HAND_BACK_US, workers);
+    worker_child_cut(&s->worker);
+    pass_until(s, grace_over_at + 2 * WORKER_HAND_BACK_US, workers);
+    worker_child_deinit(&s->worker);
     http_stop_listening(h);
     events_stop(&s->events);
     log_follow_stop(&s->follow);
-    forsake_chore(s);
+    /* Clients that wait for a chore get an error; the chore continues. */
+    struct chore *c = s->chores.running;
+    struct request *r = c == NULL ? NULL : c->request;
+
+    if (r != NULL) {
+        c->request = NULL;
+        (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
+        request_answer(r, 0);
+        request_wake(r);
+    }
     pass_until(s, clock_mono_us() + STOP_US / 2, running_requests);
     h->no_changes = true;
     stop_news(life);
@@ -186,24 +176,17 @@ void life_stop(struct life *life)
     pass_until(s, clock_mono_us() + STOP_US / 2, all_requests);
 }
 
-static void close_engine(struct life *life)
+void life_close(struct life *life)
 {
     struct server *s = life->server;
 
+    stop_news(life);
     if (life->has_engine_thread) {
         engine_thread_stop(&s->engine);
         engine_thread_join(&s->engine);
     } else if (life->engine != NULL) {
         engine_close(life->engine);
     }
-}
-
-void life_close(struct life *life)
-{
-    struct server *s = life->server;
-
-    stop_news(life);
-    close_engine(life);
     s->http.no_readings = true;
     if (life->has_readers)
         readers_stop(&s->readers);

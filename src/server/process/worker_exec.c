@@ -17,22 +17,20 @@ enum { LIFELINE_FD = 3, NAME_MAX_SIZE = 128, ARGS_MAX = 32 };
 
 /* ---- the name ---- */
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x;
-    struct stat y;
-
-    return a != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
 /* Distinguishes workers of hosts with the same name that share a store: by the data directory,
  * unless it is the default one. */
 static struct slice distinction(const struct server *s)
 {
     if (s->member.name != NULL)
         return slice_of(s->member.name);
-    return slice_of(same_file(s->config->default_data_dir, s->data_dir) ? "" : s->data_dir);
+    struct stat x;
+    struct stat y;
+
+    return slice_of((s->config->default_data_dir != NULL &&
+                     stat(s->config->default_data_dir, &x) == 0 && stat(s->data_dir, &y) == 0 &&
+                     x.st_dev == y.st_dev && x.st_ino == y.st_ino)
+                        ? ""
+                        : s->data_dir);
 }
 
 /* HOST-serve, or HOST-serve-XXXX. */
@@ -109,22 +107,6 @@ static void plan_args(struct plan *p, const struct worker_child *w)
     p->args[n] = NULL;
 }
 
-static void plan_init(struct plan *p, const struct worker_child *w, int its_end)
-{
-    *p = (struct plan){.birthright = &w->birthright, .its_end = its_end};
-    plan_args(p, w);
-    for (char **entry = environ; *entry != NULL; entry++)
-        if (!is_private(*entry))
-            VEC_PUSH(&p->env, *entry);
-    VEC_PUSH(&p->env, NULL);
-}
-
-static void plan_deinit(struct plan *p)
-{
-    VEC_DEINIT(&p->env);
-    buf_deinit(&p->socket);
-}
-
 /* In the child, which may only make system calls: restores limits, umask and signals. */
 static NORETURN void become_worker(const struct plan *p)
 {
@@ -169,13 +151,18 @@ static pid_t fork_quietly(const struct plan *p)
 
 pid_t worker_exec(const struct worker_child *w, int its_end)
 {
-    struct plan plan;
+    struct plan plan = {.birthright = &w->birthright, .its_end = its_end};
 
-    plan_init(&plan, w, its_end);
+    plan_args(&plan, w);
+    for (char **entry = environ; *entry != NULL; entry++)
+        if (!is_private(*entry))
+            VEC_PUSH(&plan.env, *entry);
+    VEC_PUSH(&plan.env, NULL);
     pid_t pid = fork_quietly(&plan);
     int cause = errno;
 
-    plan_deinit(&plan);
+    VEC_DEINIT(&plan.env);
+    buf_deinit(&plan.socket);
     errno = cause;
     return pid;
 }

@@ -97,11 +97,6 @@ static bool is_address(struct slice host)
     return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
 }
 
-static bool is_loopback_v4(struct slice host)
-{
-    return host.size > 4 && memcmp(host.data, "127.", 4) == 0 && is_address(host);
-}
-
 bool auth_is_loopback(struct slice host)
 {
     static const struct slice below = {".localhost", sizeof(".localhost") - 1};
@@ -113,7 +108,7 @@ bool auth_is_loopback(struct slice host)
     if (host.size > below.size &&
         equal_ignoring_case(slice_make(host.data + host.size - below.size, below.size), below))
         return true;
-    return is_loopback_v4(host);
+    return host.size > 4 && memcmp(host.data, "127.", 4) == 0 && is_address(host);
 }
 
 bool auth_token_equal(struct slice given, struct slice token)
@@ -153,14 +148,6 @@ static bool is_our_host(const struct auth_settings *s, const struct authority *a
     return s->listen_host.size > 0 && equal_ignoring_case(a->host, s->listen_host);
 }
 
-static bool is_origin_of_url(const struct auth_settings *s, const struct authority *a)
-{
-    struct authority own;
-
-    return s->url.size > 0 && parse_origin(s->url, &own) && own.port == a->port &&
-           equal_ignoring_case(own.host, a->host);
-}
-
 /* The page is ours: it came from the address that the request goes to, or from one we answer to. */
 static bool is_our_origin(const struct auth_settings *s, const struct auth_request *r,
                           struct slice origin)
@@ -171,7 +158,10 @@ static bool is_our_origin(const struct auth_settings *s, const struct auth_reque
 
     if (!parse_origin(origin, &from))
         return false;
-    if (is_origin_of_url(s, &from))
+    struct authority own;
+
+    if (s->url.size > 0 && parse_origin(s->url, &own) && own.port == from.port &&
+        equal_ignoring_case(own.host, from.host))
         return true;
     if (!is_our_host(s, &from, &any_port))
         return false;

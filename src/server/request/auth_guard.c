@@ -13,15 +13,6 @@ enum { FREE_FAILURES = 3, DOUBLINGS_MAX = 6, NETWORK_BYTES = 8 };
 #define FORGET_US (10 * US_PER_MIN)
 #define LOG_PAUSE_US (10 * US_PER_S)
 
-/* What failures are counted by: an IPv4 address, or an IPv6 network of 64 bits. */
-static void guarded_address(const struct sockaddr *from,
-                            unsigned char ret_address[static ADDRESS_BYTES])
-{
-    memset(ret_address, 0, ADDRESS_BYTES);
-    if (address_of(from, ret_address) && !address_is_v4(ret_address))
-        memset(ret_address + NETWORK_BYTES, 0, ADDRESS_BYTES - NETWORK_BYTES);
-}
-
 /* Its entry, or the one that was used least recently. */
 static struct guarded *place_of(struct auth_guard *g,
                                 const unsigned char address[static ADDRESS_BYTES])
@@ -62,7 +53,10 @@ int64_t auth_guard_failed(struct auth_guard *g, const struct sockaddr *from, int
     unsigned char address[ADDRESS_BYTES];
 
     tell(g, from, now_at);
-    guarded_address(from, address);
+    /* What failures are counted by: an IPv4 address, or an IPv6 network of 64 bits. */
+    memset(address, 0, ADDRESS_BYTES);
+    if (address_of(from, address) && !address_is_v4(address))
+        memset(address + NETWORK_BYTES, 0, ADDRESS_BYTES - NETWORK_BYTES);
     struct guarded *p = place_of(g, address);
 
     if (now_at - p->failed_at > FORGET_US)

@@ -31,21 +31,16 @@ static void add_param(struct buf *out, const char *name, const char *in, const c
     buf_addf(out, ",\"schema\":{\"type\":\"%s\"}}", type);
 }
 
-static void add_path_param(struct buf *out, const char *path)
-{
-    const char *open = strchr(path, '{');
-    char name[32];
-
-    if (open == NULL)
-        return;
-    snprintf(name, sizeof(name), "%.*s", (int)(strchr(open, '}') - open - 1), open + 1);
-    add_param(out, name, "path", "string", NULL);
-}
-
 static void add_params(struct buf *out, const struct route *r)
 {
     buf_add_str(out, ",\"parameters\":[");
-    add_path_param(out, r->path);
+    const char *open = strchr(r->path, '{');
+    char name[32];
+
+    if (open != NULL) {
+        snprintf(name, sizeof(name), "%.*s", (int)(strchr(open, '}') - open - 1), open + 1);
+        add_param(out, name, "path", "string", NULL);
+    }
     for (size_t i = 0; i < ROUTE_PARAMS_MAX && r->params[i].name != NULL; i++)
         add_param(out, r->params[i].name, "query", r->params[i].type, r->params[i].help);
     buf_add_char(out, ']');

@@ -9,17 +9,6 @@
 
 /* ---- errors ---- */
 
-static void add_all(struct buf *out, const struct err *errs, size_t n)
-{
-    jtext_add_key(out, "errors");
-    buf_add_char(out, '[');
-    for (size_t i = 0; i < n; i++) {
-        jtext_add_comma(out);
-        jtext_add_string(out, slice_of(errs[i].msg));
-    }
-    buf_add_char(out, ']');
-}
-
 void reply_errors(struct buf *out, const struct err *err, const struct err *all, size_t n)
 {
     buf_add_str(out, "{\"error\":{\"code\":\"");
@@ -32,8 +21,15 @@ void reply_errors(struct buf *out, const struct err *err, const struct err *all,
             jtext_put_int(out, "index", (int64_t)err->item - 1);
         if (err->unknown_queue)
             jtext_put_string(out, "unknown", SLICE("queue"));
-        if (n > 0)
-            add_all(out, all, n);
+        if (n > 0) {
+            jtext_add_key(out, "errors");
+            buf_add_char(out, '[');
+            for (size_t i = 0; i < n; i++) {
+                jtext_add_comma(out);
+                jtext_add_string(out, slice_of(all[i].msg));
+            }
+            buf_add_char(out, ']');
+        }
         buf_add_char(out, '}');
     }
     buf_add_str(out, "}}");
@@ -48,21 +44,17 @@ void reply_header(struct request *r, const char *name, const char *value)
     ASSERT(!r->fields.overflowed);
 }
 
-/* The reply refers to the log; one line a second is enough. */
-static void log_internal(struct request *r)
-{
-    struct http *h = &r->server->http;
-
-    if (h->now_at - h->logged_at < US_PER_S)
-        return;
-    h->logged_at = h->now_at;
-    log_error("%s %s: %s", r->route->method, r->route->path, r->err.msg);
-}
-
 static void make_error(struct request *r)
 {
-    if (r->err.code == E_INTERNAL)
-        log_internal(r);
+    if (r->err.code == E_INTERNAL) {
+        /* The reply refers to the log; one line a second is enough. */
+        struct http *h = &r->server->http;
+
+        if (h->now_at - h->logged_at >= US_PER_S) {
+            h->logged_at = h->now_at;
+            log_error("%s %s: %s", r->route->method, r->route->path, r->err.msg);
+        }
+    }
     r->status = r->status >= 400 ? r->status : err_http_status(r->err.code);
     r->type = TYPE_JSON;
     buf_clear(&r->fields);
@@ -116,18 +108,6 @@ static const char *reason(int status)
     return "";
 }
 
-static void write_length(const struct request *r, struct buf *out)
-{
-    bool streams = r->stream.read != NULL;
-
-    if (r->stream.chunked)
-        buf_add_str(out, "\r\nTransfer-Encoding: chunked");
-    else if (!streams || r->stream.left != STREAM_ENDLESS) {
-        buf_add_str(out, "\r\nContent-Length: ");
-        buf_add_int(out, streams ? (int64_t)r->stream.left : (int64_t)r->reply.size);
-    }
-}
-
 /* Replies are not cached, not sniffed and not shown in frames. */
 static void write_head(const struct request *r, bool is_last, struct buf *out)
 {
@@ -137,7 +117,14 @@ static void write_head(const struct request *r, bool is_last, struct buf *out)
     buf_add_str(out, reason(r->status));
     buf_add_str(out, "\r\nContent-Type: ");
     buf_add_str(out, r->type != NULL ? r->type : TYPE_JSON);
-    write_length(r, out);
+    bool streams = r->stream.read != NULL;
+
+    if (r->stream.chunked) {
+        buf_add_str(out, "\r\nTransfer-Encoding: chunked");
+    } else if (!streams || r->stream.left != STREAM_ENDLESS) {
+        buf_add_str(out, "\r\nContent-Length: ");
+        buf_add_int(out, streams ? (int64_t)r->stream.left : (int64_t)r->reply.size);
+    }
     buf_add_str(out, "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
     buf_add_slice(out, buf_slice(&r->fields));
     if (is_last)
@@ -187,16 +174,6 @@ void reply_stream(struct request *r, uint64_t size, const char *type, stream_fn 
     r->phase = REQUEST_STREAMING;
 }
 
-static void end_stream(struct request *r, ssize_t how, struct buf *out)
-{
-    struct stream *s = &r->stream;
-    bool is_short = s->left != STREAM_ENDLESS && s->left > 0;
-
-    s->state = how == STREAM_FAIL || is_short ? STREAM_BROKEN : STREAM_OVER;
-    if (s->state == STREAM_OVER && s->chunked)
-        buf_add_str(out, "0\r\n\r\n");
-}
-
 enum { FRAME_HEAD = 6, FRAME_TAIL = 2 }; /* "3FFF" CR LF, and CR LF */
 
 /* Adds the next part, framed when the stream is chunked.  False when there is none now. */
@@ -213,7 +190,11 @@ static bool pull(struct request *r, struct buf *out)
     if (n == STREAM_WAIT)
         return false;
     if (n < 0) {
-        end_stream(r, n, out);
+        bool is_short = s->left != STREAM_ENDLESS && s->left > 0;
+
+        s->state = n == STREAM_FAIL || is_short ? STREAM_BROKEN : STREAM_OVER;
+        if (s->state == STREAM_OVER && s->chunked)
+            buf_add_str(out, "0\r\n\r\n");
         return false;
     }
     out->size += (size_t)n;

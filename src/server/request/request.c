@@ -111,22 +111,18 @@ static enum err_code check_body(struct request *r, struct err *err)
     return request_check_length(r, err);
 }
 
-/* Some triggers are open to some addresses, without a token. */
-static bool is_opened(struct request *r)
-{
-    const struct triggers *triggers = &r->server->triggers;
-
-    return r->route->starts && triggers->items.count > 0 && !r->connection->port->local &&
-           triggers_open(triggers, request_param(r, TRIGGER_PARAM), &r->connection->from.any);
-}
-
 static enum err_code check_rights(struct request *r, struct err *err)
 {
     struct http *h = &r->server->http;
     struct auth_request *auth = &r->headers.auth;
 
     auth->local = r->connection->port->local;
-    auth->opened = is_opened(r);
+    /* Some triggers are open to some addresses, without a token. */
+    const struct triggers *triggers = &r->server->triggers;
+
+    auth->opened = r->route->starts && triggers->items.count > 0 && !r->connection->port->local &&
+                   triggers_open(triggers, request_param(r, TRIGGER_PARAM),
+                                 &r->connection->from.any);
     enum err_code code = auth_judge(&r->server->auth, auth, r->route->right, &r->right, err);
 
     if (!auth->local && auth_token_seen(&r->server->auth, auth) == TOKEN_WRONG)

@@ -35,14 +35,6 @@ static bool path_matches(const char *pattern, struct slice path, struct slice ar
     return at == end;
 }
 
-static void add_method(struct buf *allow, const struct route *route)
-{
-    if (strstr(buf_text(allow), route->method) != NULL)
-        return;
-    buf_addf(allow, "%s%s%s", allow->size > 0 ? ", " : "", route->method,
-             strcmp(route->method, "GET") == 0 && !route->starts ? ", HEAD" : "");
-}
-
 static bool method_is(const struct route *route, struct slice method)
 {
     if (slice_is(method, "HEAD"))
@@ -75,7 +67,10 @@ static const struct route *find_in(const struct route_table *table, struct slice
             memcpy(ret_match->args, args, sizeof(args));
             return route;
         }
-        add_method(allow, route);
+        if (strstr(buf_text(allow), route->method) == NULL) {
+            buf_addf(allow, "%s%s%s", allow->size > 0 ? ", " : "", route->method,
+                     strcmp(route->method, "GET") == 0 && !route->starts ? ", HEAD" : "");
+        }
     }
     return NULL;
 }

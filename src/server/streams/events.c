@@ -80,15 +80,6 @@ static void end(struct subscriber *s, const char *why)
     wake(s);
 }
 
-static void drop_taken(struct subscriber *s)
-{
-    if (s->taken == 0)
-        return;
-    s->text.size -= s->taken;
-    memmove(s->text.data, s->text.data + s->taken, s->text.size + 1);
-    s->taken = 0;
-}
-
 static void give(struct subscriber *s, struct slice text)
 {
     if (s->over)
@@ -97,7 +88,11 @@ static void give(struct subscriber *s, struct slice text)
         end(s, "too slow: events were lost");
         return;
     }
-    drop_taken(s);
+    if (s->taken != 0) {
+        s->text.size -= s->taken;
+        memmove(s->text.data, s->text.data + s->taken, s->text.size + 1);
+        s->taken = 0;
+    }
     buf_add_slice(&s->text, text);
     wake(s);
 }

@@ -36,12 +36,6 @@ struct lines {
 
 /* ---- the window ---- */
 
-static void count_window(struct request *r, struct lines *l)
-{
-    l->counted = l->window.capacity;
-    r->server->http.window_bytes += l->counted;
-}
-
 static void drop_window(struct request *r, struct lines *l)
 {
     struct http *h = &r->server->http;
@@ -57,15 +51,6 @@ static void try_again(struct timer *t)
 
     l->request->stream.is_held = false;
     request_wake(l->request);
-}
-
-static ssize_t wait_for_room(struct request *r, struct lines *l)
-{
-    struct http *h = &r->server->http;
-
-    r->stream.is_held = true;
-    timer_set(&h->timers, &l->again, h->now_at + WINDOW_AGAIN_US);
-    return STREAM_WAIT;
 }
 
 /* ---- lines of the body ---- */
@@ -229,11 +214,15 @@ static ssize_t read_reply(struct request *r, char *to, size_t max)
         l->taken += n;
         return (ssize_t)n;
     }
-    if (r->spool != NULL && h->window_bytes >= WINDOWS_TOTAL_MAX && !h->no_changes)
-        return wait_for_room(r, l);
+    if (r->spool != NULL && h->window_bytes >= WINDOWS_TOTAL_MAX && !h->no_changes) {
+        r->stream.is_held = true;
+        timer_set(&h->timers, &l->again, h->now_at + WINDOW_AGAIN_US);
+        return STREAM_WAIT;
+    }
     if (h->no_changes || next_chunk(r, l, &err) != E_OK)
         return STREAM_FAIL;
-    count_window(r, l);
+    l->counted = l->window.capacity;
+    r->server->http.window_bytes += l->counted;
     if (r->change.op.submit.n_items == 0)
         return STREAM_END;
     request_run(r, chunk_is_done);

@@ -182,18 +182,6 @@ static void leave(struct request *r)
     free(s);
 }
 
-static void enter(struct log_stream *s)
-{
-    struct log_follow *f = &s->request->server->follow;
-
-    s->next = f->first;
-    if (f->first != NULL)
-        f->first->prev = s;
-    f->first = s;
-    f->count++;
-    atomic_fetch_add(&s->request->server->events.followers, 1);
-}
-
 void log_follow_heard(struct log_follow *f, int64_t job)
 {
     for (struct log_stream *s = f->first; s != NULL; s = s->next) {
@@ -219,14 +207,6 @@ void log_follow_stop(struct log_follow *f)
 }
 
 /* ---- the first piece decides on status and length ---- */
-
-static void refuse_range(struct request *r, int64_t size)
-{
-    snprintf(r->note, sizeof(r->note), "bytes */%" PRId64, size);
-    (void)err_set(&r->err, E_RANGE, "the log has %" PRId64 " bytes: there are none in that range",
-                  size);
-    request_answer(r, 0);
-}
 
 /* Everything asked for is in the reply, or is streamed after it. */
 static void answer_known(struct log_stream *s, int64_t first, int64_t size)
@@ -264,7 +244,10 @@ static void first_piece_is_there(struct request *r)
         return;
     }
     if (s->range.given && r->reply.size == 0) {
-        refuse_range(r, size);
+        snprintf(r->note, sizeof(r->note), "bytes */%" PRId64, size);
+        (void)err_set(&r->err, E_RANGE,
+                      "the log has %" PRId64 " bytes: there are none in that range", size);
+        request_answer(r, 0);
         return;
     }
     int64_t last = s->range.last < size - 1 ? s->range.last : size - 1;
@@ -309,8 +292,16 @@ enum err_code log_show(struct request *r, struct err *err)
         s->end = s->range.last + 1;
     r->state = s;
     r->cleanup = leave;
-    if (follow)
-        enter(s);
+    if (follow) {
+        struct log_follow *f = &s->request->server->follow;
+
+        s->next = f->first;
+        if (f->first != NULL)
+            f->first->prev = s;
+        f->first = s;
+        f->count++;
+        atomic_fetch_add(&s->request->server->events.followers, 1);
+    }
     read_piece(s, first_piece_is_there);
     return E_OK;
 }

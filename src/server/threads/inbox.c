@@ -30,14 +30,6 @@ void inbox_deinit(struct inbox *in)
     check(pthread_mutex_destroy(&in->mutex));
 }
 
-static void ring(struct inbox *in)
-{
-    uint64_t one = 1;
-
-    /* The counter of an eventfd is full after 2^64 rings: a write that fails has nothing to add. */
-    (void)!write(in->fd, &one, sizeof(one));
-}
-
 void inbox_put_list(struct inbox *in, struct inbox_list *list)
 {
     if (list->end == NULL)
@@ -59,8 +51,13 @@ void inbox_put_list(struct inbox *in, struct inbox_list *list)
         check(pthread_cond_signal(&in->wake));
     else if (waiters > 1)
         check(pthread_cond_broadcast(&in->wake));
-    if (was_empty && in->fd >= 0)
-        ring(in);
+    if (was_empty && in->fd >= 0) {
+        uint64_t one = 1;
+
+        /* The counter of an eventfd is full after 2^64 rings: a write that fails has nothing to
+         * add. */
+        (void)!write(in->fd, &one, sizeof(one));
+    }
 }
 
 void inbox_put(struct inbox *in, struct inbox_item *item)

@@ -55,14 +55,6 @@ static void on_news(void *ctx, const char *news)
         hand_on(n, slice_of(news), (struct news){.missed = false});
 }
 
-static void tell_missed(struct news_thread *n)
-{
-    if (!n->missed || atomic_load(&n->pending) >= NEWS_PENDING_MAX)
-        return;
-    n->missed = false;
-    hand_on(n, SLICE(""), (struct news){.missed = true});
-}
-
 static bool is_stopped(const struct news_thread *n)
 {
     uint64_t rings;
@@ -76,7 +68,10 @@ static void *run(void *arg)
 
     while (!is_stopped(n)) {
         store_listener_wait(n->listener, n->stop_fd, n->missed ? NEWS_ROOM_MS : -1, on_news, n);
-        tell_missed(n);
+        if (n->missed && atomic_load(&n->pending) < NEWS_PENDING_MAX) {
+            n->missed = false;
+            hand_on(n, SLICE(""), (struct news){.missed = true});
+        }
         engine_thread_put(n->engine, &n->heard);
     }
     return NULL;
