@@ -118,19 +118,6 @@ static enum err_code start(struct task *t, enum carrier_blame *ret_blame, struct
     return err->code;
 }
 
-static void start_or_return(struct task *t)
-{
-    struct err err = ERR_INIT;
-    enum carrier_blame blame = BLAME_QUEUE;
-
-    if (start(t, &blame, &err) != E_OK) {
-        not_started(t, blame, &err);
-    } else if (t->plan.proves_queue && served_queue_mark_working(t->served)) {
-        log_info("queue %s works again", t->served->name);
-        t->worker->talk.send_description = true;
-    }
-}
-
 void worker_take_job(struct worker *w, struct slice json)
 {
     struct task *t = task_new(w, json);
@@ -186,7 +173,15 @@ void worker_start_waiting(struct worker *w)
         t->served->running++;
         w->running++;
         t->started_at = worker_now(w);
-        start_or_return(t);
+        struct err err = ERR_INIT;
+        enum carrier_blame blame = BLAME_QUEUE;
+
+        if (start(t, &blame, &err) != E_OK) {
+            not_started(t, blame, &err);
+        } else if (t->plan.proves_queue && served_queue_mark_working(t->served)) {
+            log_info("queue %s works again", t->served->name);
+            t->worker->talk.send_description = true;
+        }
         next = w->queue; /* a broken queue has removed others from the list */
     }
     give_back_late(w, worker_now(w));

@@ -33,17 +33,6 @@ static const char **keep_texts(struct worker *w, const char *const *texts, size_
     return kept;
 }
 
-static void keep_subscriptions(struct worker *w, const struct worker_config *config)
-{
-    struct subscription *all = arena_array(&w->arena, config->n_topics + 1, sizeof(*all));
-
-    w->config.topics = keep_texts(w, config->topics, config->n_topics);
-    for (size_t i = 0; i < config->n_topics; i++)
-        all[i] = (struct subscription){.topic = w->config.topics[i]};
-    w->served.subscriptions = all;
-    w->served.n_subscriptions = config->n_topics;
-}
-
 static void keep_config(struct worker *w, const struct worker_config *config)
 {
     struct worker_config *c = &w->config;
@@ -68,28 +57,13 @@ static void keep_config(struct worker *w, const struct worker_config *config)
         c->slots = SLOT_COUNT_MAX / 3;
     c->lease_us = c->lease_us > 0 ? c->lease_us : WORKER_LEASE_US;
     c->lifetime_us = c->lifetime_us > 0 ? c->lifetime_us : WORKER_LIFETIME_US;
-    keep_subscriptions(w, config);
-}
+    struct subscription *all = arena_array(&w->arena, config->n_topics + 1, sizeof(*all));
 
-static void find_names(struct worker *w, const char *name)
-{
-    char host[HOST_NAME_MAX + 1] = "localhost";
-
-    gethostname(host, sizeof(host) - 1);
-    w->host = keep_text(w, host);
-    w->name = keep_text(w, name != NULL ? name : host);
-}
-
-/* Each program needs pipes, and its slot keeps a directory and files open. */
-static void limit_slots(struct worker *w, rlim_t files)
-{
-    rlim_t most = files > FILES_SPARE + FILES_A_SLOT ? (files - FILES_SPARE) / FILES_A_SLOT : 1;
-
-    if ((rlim_t)w->config.slots <= most)
-        return;
-    log_warn("%d slots are wanted, but %llu open files allow for %llu: raise 'ulimit -n'",
-             w->config.slots, (unsigned long long)files, (unsigned long long)most);
-    w->config.slots = (int)most;
+    w->config.topics = keep_texts(w, config->topics, config->n_topics);
+    for (size_t i = 0; i < config->n_topics; i++)
+        all[i] = (struct subscription){.topic = w->config.topics[i]};
+    w->served.subscriptions = all;
+    w->served.n_subscriptions = config->n_topics;
 }
 
 /* Programs get the environment, mask and limits that the worker was started with. */
@@ -105,21 +79,18 @@ static void note_surroundings(struct worker *w)
         w->soft_files = (int64_t)files.rlim_cur;
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
-        limit_slots(w, files.rlim_max);
+        /* Each program needs pipes, and its slot keeps a directory and files open. */
+        rlim_t most = files.rlim_max > FILES_SPARE + FILES_A_SLOT
+                          ? (files.rlim_max - FILES_SPARE) / FILES_A_SLOT
+                          : 1;
+
+        if ((rlim_t)w->config.slots > most) {
+            log_warn("%d slots are wanted, but %llu open files allow for %llu: raise 'ulimit -n'",
+                     w->config.slots, (unsigned long long)files.rlim_max, (unsigned long long)most);
+            w->config.slots = (int)most;
+        }
     }
     signal(SIGPIPE, SIG_IGN);
-}
-
-static void note_lost_jobs(struct worker *w)
-{
-    const struct process_registry *registry = slots_registry(w->slots);
-
-    for (unsigned i = 0; i < registry->count; i++) {
-        const struct process_record *r = process_registry_at(registry, i);
-
-        if (r->process.pid != 0 && r->job[0] != '\0')
-            VEC_PUSH(&w->lost_jobs, ((struct lost_job){mem_strdup(r->job), mem_strdup(r->lease)}));
-    }
 }
 
 static enum err_code open_state(struct worker *w, struct err *err)
@@ -140,7 +111,14 @@ static enum err_code open_state(struct worker *w, struct err *err)
         return err->code;
     if (instance_open(&w->instance, buf_text(&dir), err) != E_OK)
         return err->code;
-    note_lost_jobs(w);
+    const struct process_registry *registry = slots_registry(w->slots);
+
+    for (unsigned i = 0; i < registry->count; i++) {
+        const struct process_record *r = process_registry_at(registry, i);
+
+        if (r->process.pid != 0 && r->job[0] != '\0')
+            VEC_PUSH(&w->lost_jobs, ((struct lost_job){mem_strdup(r->job), mem_strdup(r->lease)}));
+    }
     struct stale_result left = stale_processes_kill(w->slots, STALE_WAIT_US);
 
     if (left.ended > 0)
@@ -169,7 +147,11 @@ enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,
     w->loop = loop;
     w->queue_end = &w->queue;
     keep_config(w, config);
-    find_names(w, config->name);
+    char host[HOST_NAME_MAX + 1] = "localhost";
+
+    gethostname(host, sizeof(host) - 1);
+    w->host = keep_text(w, host);
+    w->name = keep_text(w, config->name != NULL ? config->name : host);
     note_surroundings(w);
     talk_init(w);
     if (open_state(w, err) != E_OK || channels_open(loop, &w->channels, err) != E_OK ||

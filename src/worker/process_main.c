@@ -79,20 +79,6 @@ static void on_parent(uv_poll_t *poll, int status, int events)
     worker_abandon(l->worker);
 }
 
-static void watch_signals(struct life *l, int parent_fd)
-{
-    uv_signal_init(&l->loop, &l->term);
-    uv_signal_init(&l->loop, &l->interrupt);
-    l->term.data = l->interrupt.data = l->parent.data = l;
-    uv_signal_start(&l->term, on_end_signal, SIGTERM);
-    uv_signal_start(&l->interrupt, on_end_signal, SIGINT);
-    if (parent_fd < 0)
-        return;
-    l->has_parent = uv_poll_init(&l->loop, &l->parent, parent_fd) == 0;
-    if (l->has_parent)
-        uv_poll_start(&l->parent, UV_READABLE | UV_DISCONNECT, on_parent);
-}
-
 enum err_code worker_run(const struct worker_config *config, int parent_fd, struct err *err)
 {
     struct worker_config c = *config;
@@ -102,7 +88,16 @@ enum err_code worker_run(const struct worker_config *config, int parent_fd, stru
     c.hooks.on_stopped = on_stopped;
     ASSERT(uv_loop_init(&l.loop) == 0);
     if (worker_new(&l.loop, &c, &l.worker, err) == E_OK) {
-        watch_signals(&l, parent_fd);
+        uv_signal_init(&l.loop, &l.term);
+        uv_signal_init(&l.loop, &l.interrupt);
+        l.term.data = l.interrupt.data = l.parent.data = &l;
+        uv_signal_start(&l.term, on_end_signal, SIGTERM);
+        uv_signal_start(&l.interrupt, on_end_signal, SIGINT);
+        if (parent_fd >= 0) {
+            l.has_parent = uv_poll_init(&l.loop, &l.parent, parent_fd) == 0;
+            if (l.has_parent)
+                uv_poll_start(&l.parent, UV_READABLE | UV_DISCONNECT, on_parent);
+        }
         uv_run(&l.loop, UV_RUN_DEFAULT);
     }
     uv_run(&l.loop, UV_RUN_NOWAIT);

@@ -73,13 +73,6 @@ static void look_at_tasks(struct worker *w)
     }
 }
 
-static void send_emits(struct worker *w)
-{
-    for (struct task *t = w->tasks; t != NULL; t = t->next)
-        if (t->carrier != NULL)
-            task_send_emits(t);
-}
-
 static void set_stopped(struct worker *w)
 {
     w->state = WORKER_STOPPED;
@@ -124,16 +117,6 @@ static void look_at_end(struct worker *w)
     set_stopped(w);
 }
 
-static void set_timer(struct worker *w)
-{
-    int64_t left = w->wake_at == TIME_NEVER ? -1 : w->wake_at - worker_now(w);
-
-    if (w->wake_at == TIME_NEVER)
-        uv_timer_stop(&w->timer);
-    else
-        uv_timer_start(&w->timer, on_timer, left <= 0 ? 0 : (uint64_t)(left / US_PER_MS + 1), 0);
-}
-
 static void on_pass(uv_prepare_t *handle)
 {
     struct worker *w = handle->data;
@@ -143,7 +126,9 @@ static void on_pass(uv_prepare_t *handle)
     w->wake_at = TIME_NEVER;
     look_at_tasks(w);
     worker_start_waiting(w);
-    send_emits(w);
+    for (struct task *t = w->tasks; t != NULL; t = t->next)
+        if (t->carrier != NULL)
+            task_send_emits(t);
     worker_wake_at(w, residents_pass(w, worker_now(w)));
     talk_send(w);
     look_at_end(w);
@@ -152,7 +137,12 @@ static void on_pass(uv_prepare_t *handle)
     slots_repair(w->slots, worker_now(w));
     if (slots_empty_trash(w->slots, SWEEP_ENTRIES))
         worker_wake_at(w, worker_now(w) + SWEEP_AGAIN_US);
-    set_timer(w);
+    int64_t left = w->wake_at == TIME_NEVER ? -1 : w->wake_at - worker_now(w);
+
+    if (w->wake_at == TIME_NEVER)
+        uv_timer_stop(&w->timer);
+    else
+        uv_timer_start(&w->timer, on_timer, left <= 0 ? 0 : (uint64_t)(left / US_PER_MS + 1), 0);
 }
 
 /* ---- the end ---- */

@@ -102,15 +102,6 @@ static bool is_of_user(const char *variable)
            strncmp(variable, "LOGNAME=", 8) == 0;
 }
 
-/* Programs see the first of two variables of one name, so those that are set below are left out. */
-static void add_base(struct env *e, const struct environment_of *of)
-{
-    for (size_t i = 0; of->base[i] != NULL; i++)
-        if ((of->user == NULL || !is_of_user(of->base[i])) &&
-            (of->workdir == NULL || strncmp(of->base[i], "PWD=", 4) != 0))
-            e->items[e->count++] = of->base[i];
-}
-
 /* ---- what queue and job give ---- */
 
 /* Replaces a variable of that name, or adds it. */
@@ -146,7 +137,12 @@ static void begin(struct env *e, const struct environment_of *of, size_t n)
     n += of->queue_env.size > 0 ? jtext_count_members(of->queue_env) : 0;
     n += of->job_env.size > 0 ? jtext_count_members(of->job_env) : 0;
     e->items = arena_array(e->arena, n + FIXED_MAX + 1, sizeof(*e->items));
-    add_base(e, of);
+    /* Programs see the first of two variables of one name, so those that are set below are left
+     * out. */
+    for (size_t i = 0; of->base[i] != NULL; i++)
+        if ((of->user == NULL || !is_of_user(of->base[i])) &&
+            (of->workdir == NULL || strncmp(of->base[i], "PWD=", 4) != 0))
+            e->items[e->count++] = of->base[i];
     if (of->user != NULL) {
         add(e, "HOME", slice_of(of->user->home));
         add(e, "USER", slice_of(of->user->name));

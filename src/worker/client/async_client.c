@@ -81,19 +81,6 @@ static void unlist(struct async_client *l, struct async_request *r)
         r->next->prev = r->prev;
 }
 
-static void put_away(struct async_client *l, struct async_request *r)
-{
-    unlist(l, r);
-    curl_multi_remove_handle(l->multi, r->curl);
-    if (l->spare != NULL) {
-        request_free(r);
-        return;
-    }
-    curl_slist_free_all(r->headers);
-    r->headers = NULL;
-    l->spare = r;
-}
-
 static void finish_request(struct async_client *l, struct async_request *r, CURLcode code)
 {
     struct async_reply reply = {.err = ERR_INIT};
@@ -348,5 +335,13 @@ struct async_request *async_client_send(struct async_client *l, const struct asy
 
 void async_client_cancel(struct async_request *r)
 {
-    put_away(r->client, r);
+    unlist(r->client, r);
+    curl_multi_remove_handle(r->client->multi, r->curl);
+    if (r->client->spare != NULL) {
+        request_free(r);
+        return;
+    }
+    curl_slist_free_all(r->headers);
+    r->headers = NULL;
+    r->client->spare = r;
 }

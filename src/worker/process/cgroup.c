@@ -259,15 +259,6 @@ static void remove_old(struct cgroup *c, int64_t until_at)
     closedir(dir);
 }
 
-static void set_prefix(struct cgroup *c, const char *name)
-{
-    int size = snprintf(c->prefix, sizeof(c->prefix), "waybill-%.100s.", name);
-
-    for (int i = 0; i < size; i++)
-        if (c->prefix[i] == '/' || c->prefix[i] == '\n')
-            c->prefix[i] = '_';
-}
-
 /* systemd marks delegated cgroups; otherwise one owned by an ordinary user is meant for that
  * user. */
 static bool is_delegated(int root_fd)
@@ -340,7 +331,11 @@ enum err_code cgroup_open(const char *root, const char *name, struct cgroup **re
     int64_t until_at = clock_mono_us() + REMOVE_US;
 
     c->root_fd = fd;
-    set_prefix(c, name);
+    int size = snprintf(c->prefix, sizeof(c->prefix), "waybill-%.100s.", name);
+
+    for (int i = 0; i < size; i++)
+        if (c->prefix[i] == '/' || c->prefix[i] == '\n')
+            c->prefix[i] = '_';
     c->memory = enable(fd, root, &no_memory) == E_OK;
     c->for_all = (given || is_delegated(fd)) && can_enter(c, until_at);
     if (!c->memory && !c->for_all) {
@@ -351,17 +346,6 @@ enum err_code cgroup_open(const char *root, const char *name, struct cgroup **re
     remove_old(c, until_at);
     *ret_cgroup = c;
     return E_OK;
-}
-
-/* The number is in use again. */
-static void forget_dying(struct cgroup *c, unsigned number)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < c->dying.count; i++)
-        if (c->dying.items[i] != number)
-            c->dying.items[kept++] = c->dying.items[i];
-    c->dying.count = kept;
 }
 
 static void remove_dying(struct cgroup *c)
@@ -405,7 +389,13 @@ enum err_code cgroup_job_open(struct cgroup *c, unsigned number, int64_t memory,
     }
     if (!made)
         return err_errno(err, E_UNAVAILABLE, "make the cgroup %s", name);
-    forget_dying(c, number);
+    /* The number is in use again. */
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->dying.count; i++)
+        if (c->dying.items[i] != number)
+            c->dying.items[kept++] = c->dying.items[i];
+    c->dying.count = kept;
     snprintf(limit, sizeof(limit), "%lld\n", (long long)memory);
     snprintf(path, sizeof(path), "%s/cgroup.procs", name);
     bool limited = memory == 0 || write_in(c, name, "memory.max", limit);

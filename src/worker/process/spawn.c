@@ -438,15 +438,6 @@ static void end_child(pid_t pid)
         (void)poll(NULL, 0, LOOK_MS);
 }
 
-/* Continues a child that others have stopped. */
-static void keep_going(pid_t pid)
-{
-    siginfo_t info = {.si_pid = 0};
-
-    if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
-        (void)kill(pid, SIGCONT);
-}
-
 /* Waits until the program is executed or has failed; false: its time is over. */
 static bool await_report(int fd, pid_t pid, struct report *ret_report)
 {
@@ -457,7 +448,11 @@ static bool await_report(int fd, pid_t pid, struct report *ret_report)
     while (poll(&p, 1, LOOK_MS) <= 0) {
         if (clock_mono_us() >= until_at)
             return false;
-        keep_going(pid);
+        /* Continues a child that others have stopped. */
+        siginfo_t info = {.si_pid = 0};
+
+        if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
+            (void)kill(pid, SIGCONT);
     }
     if (read(fd, &report, sizeof(report)) == (ssize_t)sizeof(report))
         *ret_report = report;

@@ -164,17 +164,6 @@ static bool is_below(struct hunt *h, const struct proc *p, const struct proc_lis
     return false;
 }
 
-/* By a pidfd that is opened before the process is compared again. */
-static void end_one(struct hunt *h, const struct proc *p)
-{
-    int error = proc_signal(p->pid, p->start_ticks, SIGKILL);
-
-    if (error == EPERM)
-        VEC_PUSH(&h->beyond.all, *p);
-    else if (error == 0 && !is_in(&h->killed, p))
-        VEC_PUSH(&h->killed.all, *p);
-}
-
 static void find_marked(struct hunt *h, struct proc_list *found)
 {
     VEC_CLEAR(&h->procs.all);
@@ -205,8 +194,15 @@ static size_t one_round(struct hunt *h)
             !is_in(&found, p) && is_below(h, p, &found))
             VEC_PUSH(&found.all, *p);
     }
-    for (size_t i = 0; i < found.all.count; i++)
-        end_one(h, &found.all.items[i]);
+    for (size_t i = 0; i < found.all.count; i++) {
+        /* By a pidfd that is opened before the process is compared again. */
+        int error = proc_signal(found.all.items[i].pid, found.all.items[i].start_ticks, SIGKILL);
+
+        if (error == EPERM)
+            VEC_PUSH(&h->beyond.all, found.all.items[i]);
+        else if (error == 0 && !is_in(&h->killed, &found.all.items[i]))
+            VEC_PUSH(&h->killed.all, found.all.items[i]);
+    }
     return found.all.count;
 }
 

@@ -104,16 +104,6 @@ static bool is_open(const struct orphan *o)
     return o->child && o->serial == 0 && !o->settled;
 }
 
-/* A child of ours: its pid cannot be reused before we reap it. */
-static bool kill_child(struct orphan *o)
-{
-    if (kill(o->pid, SIGKILL) < 0 && errno == EPERM)
-        o->beyond = true;
-    siginfo_t info = {.si_pid = 0};
-
-    return waitid(P_PID, (id_t)o->pid, &info, WEXITED | WNOHANG) == 0 && info.si_pid == o->pid;
-}
-
 /* Kills the orphans without a live job; returns how many are left that count for `serial` (0:
  * for any job). */
 static unsigned kill_doomed(struct tree *t, uint64_t serial, bool *ret_reaped)
@@ -136,7 +126,12 @@ static unsigned kill_doomed(struct tree *t, uint64_t serial, bool *ret_reaped)
             (void)proc_signal(o->pid, o->start_ticks, SIGKILL);
             continue;
         }
-        if (kill_child(o)) {
+        /* A child of ours: its pid cannot be reused before we reap it. */
+        if (kill(o->pid, SIGKILL) < 0 && errno == EPERM)
+            o->beyond = true;
+        siginfo_t info = {.si_pid = 0};
+
+        if (waitid(P_PID, (id_t)o->pid, &info, WEXITED | WNOHANG) == 0 && info.si_pid == o->pid) {
             o->seen = false;
             *ret_reaped = true;
         } else if (!o->beyond && (serial == 0 || o->serial == serial || o->serial == 0)) {

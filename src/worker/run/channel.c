@@ -87,23 +87,6 @@ static void watch(struct side *s)
     s->watched = true;
 }
 
-static void unwatch(struct side *s)
-{
-    if (s->watched)
-        epoll_ctl(s->channel->all->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-    s->watched = false;
-}
-
-/* Drops the pipe's events from those being handled. */
-static void forget_events(const struct side *s)
-{
-    struct channels *all = s->channel->all;
-
-    for (int i = 0; i < all->n_events; i++)
-        if (all->events[i].data.ptr == s)
-            all->events[i].data.ptr = NULL;
-}
-
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct channels *all = poll->data;
@@ -118,8 +101,11 @@ static void on_readable(uv_poll_t *poll, int status, int events)
             continue; /* closed by an earlier event */
         all->events[i].data.ptr = NULL;
         read_some(s, READS_A_TURN);
-        if (s->ended || s->paused)
-            unwatch(s);
+        if (s->ended || s->paused) {
+            if (s->watched)
+                epoll_ctl(s->channel->all->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+            s->watched = false;
+        }
     }
     all->n_events = 0;
 }
@@ -257,7 +243,12 @@ void channel_reply(struct channel *c, struct slice lines)
 
 static void side_close(struct side *s)
 {
-    forget_events(s);
+    /* Drops the pipe's events from those being handled. */
+    struct channels *all = s->channel->all;
+
+    for (int i = 0; i < all->n_events; i++)
+        if (all->events[i].data.ptr == s)
+            all->events[i].data.ptr = NULL;
     close_fd(&s->fd); /* this also removes it from the epoll set */
 }
 

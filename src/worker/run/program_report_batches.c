@@ -126,28 +126,24 @@ static size_t count_chunk(const struct program_report *a, size_t *ret_bytes)
     return count;
 }
 
-static void make_staged_batch(struct program_report *a)
-{
-    size_t bytes;
-
-    a->batch_count = count_chunk(a, &bytes);
-    begin_body(a, false);
-    jtext_add_key(&a->body, "jobs");
-    buf_add_char(&a->body, '[');
-    buf_add(&a->body, a->gains.jobs.data, bytes - 1);
-    buf_add_str(&a->body, "]}");
-    a->batch = REPORT_BATCH_STAGED;
-}
-
 bool program_report_next_batch(struct program_report *a, int64_t now_at, struct buf *body)
 {
     if (program_report_batch_at(a) > now_at)
         return false;
     if (a->batch == REPORT_BATCH_NONE) {
-        if (a->entries.count > 0)
+        if (a->entries.count > 0) {
             make_visible_batch(a);
-        else
-            make_staged_batch(a);
+        } else {
+            size_t bytes;
+
+            a->batch_count = count_chunk(a, &bytes);
+            begin_body(a, false);
+            jtext_add_key(&a->body, "jobs");
+            buf_add_char(&a->body, '[');
+            buf_add(&a->body, a->gains.jobs.data, bytes - 1);
+            buf_add_str(&a->body, "]}");
+            a->batch = REPORT_BATCH_STAGED;
+        }
     }
     a->again = false;
     buf_add_slice(body, buf_slice(&a->body));

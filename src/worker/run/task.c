@@ -120,15 +120,6 @@ static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
     return served_queues_check_topic(&w->served, name, err);
 }
 
-static void enlist(struct worker *w, struct task *t)
-{
-    t->next = w->tasks;
-    if (t->next != NULL)
-        t->next->prev = t;
-    w->tasks = t;
-    w->n_tasks++;
-}
-
 /* Every attempt may add as much, so that the last one can always show why it failed.  On a route
  * attempts are counted per step, and the log before may come from other queues. */
 static int64_t log_cap(const struct task *t, int64_t base)
@@ -171,7 +162,11 @@ struct task *task_new(struct worker *w, struct slice json)
         .base = base,
         .keep_text = w->config.hooks.on_end != NULL,
     });
-    enlist(w, t);
+    t->next = w->tasks;
+    if (t->next != NULL)
+        t->next->prev = t;
+    w->tasks = t;
+    w->n_tasks++;
     return t;
 }
 
@@ -373,20 +368,6 @@ static void on_emitted(void *ctx, const struct async_reply *reply)
     task_send_emits(t);
 }
 
-static void send_batch(struct task *t)
-{
-    CLEANUP(buf) struct buf body = BUF_INIT(CLIENT_REPLY_MAX);
-
-    if (!program_report_next_batch(t->report, worker_now(t->worker), &body))
-        return;
-    t->emit_request = async_client_send(t->worker->client,
-                                        &(struct async_call){.method = "POST",
-                                                             .path = "/v1/emit",
-                                                             .body = buf_slice(&body),
-                                                             .done = on_emitted,
-                                                             .ctx = t});
-}
-
 void task_send_emits(struct task *t)
 {
     int64_t now = worker_now(t->worker);
@@ -395,10 +376,20 @@ void task_send_emits(struct task *t)
     if (t->emit_request != NULL || t->lost)
         return;
     at = at < t->emit_at ? t->emit_at : at;
-    if (program_report_batch_at(t->report) != TIME_NEVER && at <= now)
-        send_batch(t);
-    else if (program_report_batch_at(t->report) != TIME_NEVER)
+    if (program_report_batch_at(t->report) != TIME_NEVER && at <= now) {
+        CLEANUP(buf) struct buf body = BUF_INIT(CLIENT_REPLY_MAX);
+
+        if (program_report_next_batch(t->report, worker_now(t->worker), &body)) {
+            t->emit_request = async_client_send(t->worker->client,
+                                                &(struct async_call){.method = "POST",
+                                                                     .path = "/v1/emit",
+                                                                     .body = buf_slice(&body),
+                                                                     .done = on_emitted,
+                                                                     .ctx = t});
+        }
+    } else if (program_report_batch_at(t->report) != TIME_NEVER) {
         worker_wake_at(t->worker, at);
+    }
     if (t->state != TASK_SETTLING || t->emit_request != NULL || !program_report_settled(t->report))
         return;
     judge(t); /* a job that it emitted may have been refused meanwhile */

@@ -140,27 +140,6 @@ static void take_lost(struct worker *w, struct slice reply)
         }
 }
 
-static void take_jobs(struct worker *w, struct slice reply)
-{
-    struct slice jobs;
-    struct slice job;
-
-    if (!jtext_find(reply, "jobs", &jobs) || jtext_type_of(jobs) != JTEXT_ARRAY)
-        return;
-    for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &job);)
-        worker_take_job(w, job);
-}
-
-/* Another number than ours: the queues must be read again. */
-static void take_definitions(struct worker *w, struct slice reply)
-{
-    struct slice number;
-
-    if (jtext_find(reply, "definitions", &number) && jtext_type_of(number) == JTEXT_INT &&
-        jtext_int(number) != w->served.definitions)
-        w->served.known = false;
-}
-
 enum err_code talk_read_reply(struct talk_request *r, struct slice text, struct err *err)
 {
     struct slice reply;
@@ -173,7 +152,18 @@ enum err_code talk_read_reply(struct talk_request *r, struct slice text, struct 
     if (take_results(r, reply, err) != E_OK)
         return err->code;
     take_lost(r->worker, reply);
-    take_definitions(r->worker, reply);
-    take_jobs(r->worker, reply);
+    /* Another number than ours: the queues must be read again. */
+    struct slice number;
+
+    if (jtext_find(reply, "definitions", &number) && jtext_type_of(number) == JTEXT_INT &&
+        jtext_int(number) != r->worker->served.definitions)
+        r->worker->served.known = false;
+    struct slice jobs;
+    struct slice job;
+
+    if (jtext_find(reply, "jobs", &jobs) && jtext_type_of(jobs) == JTEXT_ARRAY) {
+        for (struct jtext_iter it = jtext_items(jobs); jtext_next_item(&it, &job);)
+            worker_take_job(r->worker, job);
+    }
     return E_OK;
 }

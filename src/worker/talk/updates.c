@@ -100,27 +100,11 @@ void talk_add_finishes(struct talk_request *r, struct buf *b)
         buf_add_char(b, ']');
 }
 
-/* The status of a stopped program says so, whatever the program said before. */
-static void add_status(struct task *t, struct buf *b)
-{
-    if (t->stopped != 0)
-        buf_addf(b, ",\"text\":\"stopped by signal %d\"", t->stopped);
-    else if (program_report_has_status(t->report))
-        program_report_add_status(t->report, b);
-    else
-        buf_add_str(b, ",\"text\":\"\"");
-    t->stop_told = true;
-}
-
-static bool has_update(const struct task *t)
-{
-    return may_send_status(t) || (!t->log_sent && output_pending(t->output) > 0);
-}
-
 /* A log that is too long for the finish is sent ahead of it, without pauses. */
 int64_t talk_update_at(const struct task *t)
 {
-    if (t->finish_sent || t->lost || !has_update(t))
+    if (t->finish_sent || t->lost ||
+        !(may_send_status(t) || (!t->log_sent && output_pending(t->output) > 0)))
         return TIME_NEVER;
     return t->state == TASK_ENDED ? 0 : t->told_at + UPDATE_EVERY_US;
 }
@@ -131,8 +115,16 @@ static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int
 
     begin_item(b, t);
     touch.status = may_send_status(t);
-    if (touch.status)
-        add_status(t, b);
+    if (touch.status) {
+        /* The status of a stopped program says so, whatever the program said before. */
+        if (t->stopped != 0)
+            buf_addf(b, ",\"text\":\"stopped by signal %d\"", t->stopped);
+        else if (program_report_has_status(t->report))
+            program_report_add_status(t->report, b);
+        else
+            buf_add_str(b, ",\"text\":\"\"");
+        t->stop_told = true;
+    }
     if (!t->log_sent && b->size < BODY_ENOUGH)
         touch.log_end = add_log(b, t, PIECE_MAX);
     buf_add_char(b, '}');
