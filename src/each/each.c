@@ -201,15 +201,6 @@ static void on_marks(void *ctx, const struct async_reply *reply)
     ask_back(e, "/log", on_read_back);
 }
 
-/* Reads first where the attempts start, then the log; for JSON, the job itself. */
-static void read_back(struct each *e)
-{
-    if (e->options->json)
-        ask_back(e, "", on_read_back);
-    else
-        ask_back(e, "/log?times=1", on_marks);
-}
-
 /* Moves ended lines to the output while it has room. */
 static void print_ended(struct each *e)
 {
@@ -220,13 +211,18 @@ static void print_ended(struct each *e)
            (turn = each_order_next(&e->order)) != NULL) {
         size_t out = turn->size - turn->errors;
 
-        if (turn->state == EACH_TURN_LOGGED)
-            read_back(e);
-        else
+        if (turn->state == EACH_TURN_LOGGED) {
+            /* Reads first where the attempts start, then the log; for JSON, the job itself. */
+            if (e->options->json)
+                ask_back(e, "", on_read_back);
+            else
+                ask_back(e, "/log?times=1", on_marks);
+        } else {
             print_turn(e,
                        &(struct each_output){
                            slice_make(turn->output, out),
                            slice_make(turn->errors > 0 ? turn->output + out : NULL, turn->errors)});
+        }
     }
     if (e->stop_at == 0 && !e->options->failed)
         each_input_go(&e->input);
@@ -421,25 +417,21 @@ static void on_confirmed(void *ctx, const struct async_reply *reply)
         stop_for(e, &reply->err);
 }
 
-/* The input is unchanged: jobs left by an earlier process may run. */
-static void confirm(struct each *e)
-{
-    e->unconfirmed = false;
-    e->confirming = async_client_send(e->client, &(struct async_call){.method = "POST",
-                                                                      .path = EACH_RESUME_PATH,
-                                                                      .body = SLICE("{}"),
-                                                                      .done = on_confirmed,
-                                                                      .ctx = e});
-}
-
 static void input_chunk(void *ctx, int64_t first, int64_t count, struct slice reply)
 {
     struct each *e = ctx;
 
     if (first <= e->known)
         print_earlier(e, first, count, reply);
-    if (e->unconfirmed && e->input.sent >= e->known)
-        confirm(e);
+    if (e->unconfirmed && e->input.sent >= e->known) {
+        /* The input is unchanged: jobs left by an earlier process may run. */
+        e->unconfirmed = false;
+        e->confirming = async_client_send(e->client, &(struct async_call){.method = "POST",
+                                                                          .path = EACH_RESUME_PATH,
+                                                                          .body = SLICE("{}"),
+                                                                          .done = on_confirmed,
+                                                                          .ctx = e});
+    }
 }
 
 static void input_end(void *ctx)
@@ -484,24 +476,10 @@ static void on_counts(void *ctx, const struct async_reply *reply)
     end_if_finished(e);
 }
 
-static void ask_counts(struct each *e)
-{
-    e->asking = async_client_send(
-        e->client, &(struct async_call){.path = "/v1/counts", .done = on_counts, .ctx = e});
-}
-
 /* Running programs may take as long as they need, unless a second signal comes. */
 static bool is_draining(const struct each *e)
 {
     return e->halted && e->options->halt.when == EACH_HALT_SOON && e->signal == 0;
-}
-
-static void leave_if_late(struct each *e, int64_t now_at)
-{
-    leave_if_done(e);
-    if ((e->worker_stopped && now_at - e->stopped_at > OUT_STOP_US) ||
-        (now_at - e->stop_at > STOP_US && !e->finished && !is_draining(e)))
-        uv_stop(&e->loop);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -511,14 +489,19 @@ static void on_tick(uv_timer_t *timer)
 
     draw_bar(e);
     if (e->stop_at != 0) {
-        leave_if_late(e, now_at);
+        leave_if_done(e);
+        if ((e->worker_stopped && now_at - e->stopped_at > OUT_STOP_US) ||
+            (now_at - e->stop_at > STOP_US && !e->finished && !is_draining(e)))
+            uv_stop(&e->loop);
         return;
     }
     if (e->reading == NULL)
         print_ended(e);
     if (now_at - e->news_at > QUIET_US && e->asking == NULL &&
-        (e->input.ended || e->options->failed))
-        ask_counts(e);
+        (e->input.ended || e->options->failed)) {
+        e->asking = async_client_send(
+            e->client, &(struct async_call){.path = "/v1/counts", .done = on_counts, .ctx = e});
+    }
 }
 
 static void on_signal(uv_signal_t *handle, int number)

@@ -98,14 +98,6 @@ static enum err_code look_at_store(struct each *e, struct client *c, struct err 
     return E_OK;
 }
 
-/* Set by our parent: nohup, a shell's background. */
-static bool is_ignored(int number)
-{
-    struct sigaction action;
-
-    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 static void watch(struct each *e, const struct each_hooks *hooks)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -113,7 +105,10 @@ static void watch(struct each *e, const struct each_hooks *hooks)
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         uv_signal_init(&e->loop, &e->signals[i]);
         e->signals[i].data = e;
-        if (!is_ignored(numbers[i]))
+        /* Set by our parent: nohup, a shell's background. */
+        struct sigaction action;
+
+        if (sigaction(numbers[i], NULL, &action) != 0 || action.sa_handler != SIG_IGN)
             uv_signal_start(&e->signals[i], hooks->on_signal, numbers[i]);
     }
     uv_poll_init(&e->loop, &e->server_end, e->server.out_fd);
@@ -154,14 +149,6 @@ static enum err_code open_worker(struct each *e, const struct worker_hooks *hook
     return E_OK;
 }
 
-static bool is_same_file(int a, int b)
-{
-    struct stat x;
-    struct stat y;
-
-    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, struct err *err)
 {
     const struct client_config config = {.url = e->server.url};
@@ -183,7 +170,11 @@ static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, s
     e->errors.is_optional = true;
     if (isatty(STDERR_FILENO) == 1)
         e->errors.kind = SAFE_LOG;
-    e->is_one_output = is_same_file(STDOUT_FILENO, STDERR_FILENO);
+    struct stat x;
+    struct stat y;
+
+    e->is_one_output = fstat(STDOUT_FILENO, &x) == 0 && fstat(STDERR_FILENO, &y) == 0 &&
+                       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
     return open_worker(e, &hooks->worker, err);
 }
 

@@ -26,23 +26,19 @@ void each_order_deinit(struct each_order *o)
     *o = (struct each_order){.keeps = o->keeps};
 }
 
-static void grow(struct each_order *o)
-{
-    size_t capacity = o->capacity == 0 ? TURNS_MIN : o->capacity * 2;
-    struct each_turn *turns = mem_alloc(capacity * sizeof(*turns));
-
-    for (size_t i = 0; i < o->count; i++)
-        turns[i] = *turn_at(o, i);
-    free(o->turns);
-    o->turns = turns;
-    o->capacity = capacity;
-    o->first = 0;
-}
-
 static struct each_turn *add(struct each_order *o, int64_t line)
 {
-    if (o->count == o->capacity)
-        grow(o);
+    if (o->count == o->capacity) {
+        size_t capacity = o->capacity == 0 ? TURNS_MIN : o->capacity * 2;
+        struct each_turn *turns = mem_alloc(capacity * sizeof(*turns));
+
+        for (size_t i = 0; i < o->count; i++)
+            turns[i] = *turn_at(o, i);
+        free(o->turns);
+        o->turns = turns;
+        o->capacity = capacity;
+        o->first = 0;
+    }
     struct each_turn *t = turn_at(o, o->count++);
 
     *t = (struct each_turn){.line = line, .state = EACH_TURN_OPEN};

@@ -9,19 +9,6 @@
 
 #define STEP (INT64_C(64) << 10) /* the file grows so: half a million lines */
 
-static enum err_code map_file(struct each_printed *m, int64_t size, struct err *err)
-{
-    void *bits = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-
-    if (bits == MAP_FAILED)
-        return err_errno(err, E_INTERNAL, "map the marks of what is printed");
-    if (m->bits != NULL)
-        munmap(m->bits, (size_t)m->size);
-    m->bits = bits;
-    m->size = size;
-    return E_OK;
-}
-
 /* The blocks must be there: a write to mapped memory has no way to say that the disk is full. */
 static enum err_code grow(struct each_printed *m, int64_t size, struct err *err)
 {
@@ -32,7 +19,15 @@ static enum err_code grow(struct each_printed *m, int64_t size, struct err *err)
         return err_errno(err, fault == ENOSPC || fault == EDQUOT ? E_FULL : E_INTERNAL,
                          "room for the marks of what is printed");
     }
-    return map_file(m, size, err);
+    void *bits = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+
+    if (bits == MAP_FAILED)
+        return err_errno(err, E_INTERNAL, "map the marks of what is printed");
+    if (m->bits != NULL)
+        munmap(m->bits, (size_t)m->size);
+    m->bits = bits;
+    m->size = size;
+    return E_OK;
 }
 
 enum err_code each_printed_open(struct each_printed *m, int dir_fd, const char *name,

@@ -273,14 +273,6 @@ void each_run_sweep(const char *data_dir)
 
 /* ---- the server before ---- */
 
-static void urge(int fd, int64_t waited_us)
-{
-    int pid = own_dir_holder(fd);
-
-    if (pid > 1 && waited_us >= STORE_TERM_US)
-        kill(pid, waited_us >= STORE_KILL_US ? SIGKILL : SIGTERM);
-}
-
 enum err_code each_run_wait_for_store(const struct each_run *r, struct err *err)
 {
     const struct timespec pause = {.tv_nsec = LOOK_AGAIN_US * 1000};
@@ -299,7 +291,11 @@ enum err_code each_run_wait_for_store(const struct each_run *r, struct err *err)
                            r->store);
         }
         if (now_at >= next_urge_at) {
-            urge(fd, now_at - from_at);
+            int64_t waited_us = now_at - from_at;
+            int pid = own_dir_holder(fd);
+
+            if (pid > 1 && waited_us >= STORE_TERM_US)
+                kill(pid, waited_us >= STORE_KILL_US ? SIGKILL : SIGTERM);
             next_urge_at = now_at + US_PER_S;
         }
         nanosleep(&pause, NULL);

@@ -291,17 +291,6 @@ static int compare_failures(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Only the first `most` lines stay. */
-static void keep_first(struct each_failures *f, size_t most)
-{
-    if (f->count > 0)
-        qsort(f->items, f->count, sizeof(f->items[0]), compare_failures);
-    for (; f->count > most; f->count--) {
-        free(f->items[f->count - 1].input);
-        free(f->items[f->count - 1].what);
-    }
-}
-
 enum err_code each_store_failures(struct client *c, size_t most, struct each_failures *ret_failures,
                                   bool *ret_all, struct err *err)
 {
@@ -324,7 +313,14 @@ enum err_code each_store_failures(struct client *c, size_t most, struct each_fai
             snprintf(f.id, sizeof(f.id), "%.13s", reply_text(job, "id"));
             VEC_PUSH(ret_failures, f);
         }
-        keep_first(ret_failures, most);
+        /* Only the first `most` lines stay. */
+        if (ret_failures->count > 0)
+            qsort(ret_failures->items, ret_failures->count, sizeof(ret_failures->items[0]),
+                  compare_failures);
+        for (; ret_failures->count > most; ret_failures->count--) {
+            free(ret_failures->items[ret_failures->count - 1].input);
+            free(ret_failures->items[ret_failures->count - 1].what);
+        }
     } while (cursor.size > 0);
     *ret_all = found <= most;
     return E_OK;

@@ -324,18 +324,6 @@ static enum err_code add_columns(const struct each_command *c, struct slice line
     return E_OK;
 }
 
-/* A part of each line; those of several lines are numbered. */
-static void add_part(const struct each_command *c, enum each_part part,
-                     const struct each_item *item, struct buf *out)
-{
-    for (size_t i = 0; i < item->n_lines; i++) {
-        buf_add_str(out, ",\"");
-        add_param_name(out, part, c->lines > 1 ? i + 1 : 0);
-        buf_add_str(out, "\":");
-        jtext_add_string(out, each_path_part(part, item->lines[i]));
-    }
-}
-
 /* `line`: what people see of the job, all lines of it. */
 static void add_shown_line(const struct each_item *item, struct buf *out)
 {
@@ -363,8 +351,15 @@ enum err_code each_command_add_params(const struct each_command *c, const struct
         parts |= 1U << EACH_LINE;
     add_shown_line(item, out);
     for (enum each_part part = EACH_LINE; part < EACH_NUMBER; part++)
-        if ((parts & 1U << part) != 0 && (part != EACH_LINE || c->lines > 1))
-            add_part(c, part, item, out);
+        if ((parts & 1U << part) != 0 && (part != EACH_LINE || c->lines > 1)) {
+            /* A part of each line; those of several lines are numbered. */
+            for (size_t i = 0; i < item->n_lines; i++) {
+                buf_add_str(out, ",\"");
+                add_param_name(out, part, c->lines > 1 ? i + 1 : 0);
+                buf_add_str(out, "\":");
+                jtext_add_string(out, each_path_part(part, item->lines[i]));
+            }
+        }
     if ((parts & 1U << EACH_NUMBER) != 0)
         jtext_put_int(out, each_placeholders[EACH_NUMBER].param, item->number);
     if (c->columns != 0 && add_columns(c, item->lines[0], out, err) != E_OK)

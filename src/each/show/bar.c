@@ -33,15 +33,6 @@ static void add_rate(struct buf *out, double rate)
     buf_add_str(out, "/s");
 }
 
-static void add_counts(struct buf *out, const struct each_progress *p)
-{
-    each_add_count(out, p->done + p->failed);
-    if (p->total > 0) {
-        buf_add_str(out, p->is_estimated ? "/~" : "/");
-        each_add_count(out, p->total);
-    }
-}
-
 static void add_rest(struct buf *out, const struct each_progress *p)
 {
     int64_t left = p->total - p->done - p->failed;
@@ -93,7 +84,11 @@ void each_bar_add(struct buf *out, const struct each_progress *p, int width)
     CLEANUP(buf) struct buf rest = BUF_INIT(TEXT_SIZE);
     CLEANUP(buf) struct buf line = BUF_INIT(TEXT_SIZE * 3);
 
-    add_counts(&counts, p);
+    each_add_count(&counts, p->done + p->failed);
+    if (p->total > 0) {
+        buf_add_str(&counts, p->is_estimated ? "/~" : "/");
+        each_add_count(&counts, p->total);
+    }
     add_rest(&rest, p);
     buf_add_slice(&line, buf_slice(&counts));
     add_bar(&line, p, width - (int)(counts.size + rest.size));

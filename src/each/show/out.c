@@ -167,22 +167,17 @@ static void on_prepare(uv_prepare_t *prepare)
         uv_prepare_start(prepare, on_prepare);
 }
 
-/* By itself: what an output leaves open ends with it. */
-static void add_safe(struct each_out *o, struct slice output)
-{
-    struct safe safe = {.kind = o->kind};
-
-    safe_add(&safe, output, &o->data);
-    safe_end(&safe, &o->data);
-}
-
 static void add_text(struct each_out *o, struct slice text)
 {
     bool was_idle = each_out_pending(o) == 0;
 
     if (o->failed || text.size == 0)
         return;
-    add_safe(o, text);
+    /* By itself: what an output leaves open ends with it. */
+    struct safe safe = {.kind = o->kind};
+
+    safe_add(&safe, text, &o->data);
+    safe_end(&safe, &o->data);
     if (was_idle)
         uv_prepare_start(&o->prepare, on_prepare);
 }

@@ -64,14 +64,6 @@ static void list_failures(const struct each_end *end)
     each_failures_deinit(&failures);
 }
 
-static void print_result(const struct each_end *end)
-{
-    CLEANUP(buf) struct buf text = BUF_INIT(1000);
-
-    each_result_add(&text, &end->result);
-    fputs(buf_text(&text), stderr);
-}
-
 static void report_failures(const struct each_end *end)
 {
     list_failures(end);
@@ -109,7 +101,10 @@ int each_report(const struct cli *cli, const struct each_end *end)
 {
     if (end->out_fault == EPIPE)
         return 128 + SIGPIPE;
-    print_result(end);
+    CLEANUP(buf) struct buf text = BUF_INIT(1000);
+
+    each_result_add(&text, &end->result);
+    fputs(buf_text(&text), stderr);
     if (end->finished && end->err.code == E_OK) {
         if (end->is_open)
             say_what_is_left(end->result.left, end->unprinted);
