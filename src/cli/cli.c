@@ -98,17 +98,6 @@ int cli_usage(const struct cli *cli, const char *fmt, ...)
     return CLI_USAGE;
 }
 
-/* A whole line of a shell in quotes. */
-static bool begins_with_program(const char *word)
-{
-    CLEANUP(buf) struct buf first = BUF_INIT(PATH_MAX);
-    size_t size = strcspn(word, " ");
-
-    buf_add(&first, word, size);
-    return word[size] == ' ' && size > 0 && !first.overflowed &&
-           program_fault(buf_text(&first)) == 0;
-}
-
 void cli_hint_program(const struct cli *cli)
 {
     const struct args *a = &cli->args;
@@ -116,7 +105,12 @@ void cli_hint_program(const struct cli *cli)
 
     if (word == NULL || !a->command->takes_program || a->program.count > 0)
         return;
-    if (begins_with_program(word))
+    /* A whole line of a shell in quotes. */
+    CLEANUP(buf) struct buf first = BUF_INIT(PATH_MAX);
+    size_t size = strcspn(word, " ");
+
+    buf_add(&first, word, size);
+    if (word[size] == ' ' && size > 0 && !first.overflowed && program_fault(buf_text(&first)) == 0)
         fprintf(stderr,
                 "no shell reads the command: without the quotes, waybill %s -- %s, or with a "
                 "shell, waybill %s -- sh -c …\n",

@@ -38,16 +38,6 @@ void store_files_deinit(struct store_files *f)
     own_dir_close(&f->dir);
 }
 
-/* A shared store needs no lock of ours. */
-static enum err_code open_shared(const char *url, struct store_files *f, struct err *err)
-{
-    const struct store_config config = {.url = url, .mode = STORE_READ};
-
-    if (store_url_check(slice_of(url), err) != E_OK)
-        return err_wrap(err, "WAYBILL_STORE");
-    return store_open(&config, &f->store, err);
-}
-
 enum err_code store_files_open(const struct cli *cli, struct store_files *f, struct err *err)
 {
     const char *url = getenv("WAYBILL_STORE"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
@@ -55,8 +45,14 @@ enum err_code store_files_open(const struct cli *cli, struct store_files *f, str
     char path[PATH_SIZE];
     struct stat st;
 
-    if (url != NULL && *url != '\0')
-        return open_shared(url, f, err);
+    if (url != NULL && *url != '\0') {
+        /* A shared store needs no lock of ours. */
+        const struct store_config config = {.url = url, .mode = STORE_READ};
+
+        if (store_url_check(slice_of(url), err) != E_OK)
+            return err_wrap(err, "WAYBILL_STORE");
+        return store_open(&config, &f->store, err);
+    }
     if (client_data_dir(args_text(&cli->args, "data"), &dir, err) != E_OK)
         return err->code;
     int size = snprintf(path, sizeof(path), "%s/waybill.db", dir);

@@ -20,18 +20,6 @@ struct file_result {
     struct definition_faults faults;
 };
 
-static void add_errors(struct buf *line, const struct definition_faults *faults)
-{
-    jtext_put_string(line, "error", slice_of(faults->items.items[0].msg));
-    jtext_add_key(line, "errors");
-    buf_add_char(line, '[');
-    for (size_t i = 0; i < faults->items.count; i++) {
-        jtext_add_comma(line);
-        jtext_add_string(line, slice_of(faults->items.items[i].msg));
-    }
-    buf_add_char(line, ']');
-}
-
 static void print_result_json(const struct file_result *r)
 {
     CLEANUP(buf) struct buf line = BUF_INIT((size_t)1 << 20);
@@ -41,11 +29,19 @@ static void print_result_json(const struct file_result *r)
     if (r->file != NULL)
         jtext_put_string(&line, "file", slice_of(r->file));
     jtext_put_bool(&line, "ok", ok);
-    if (ok)
+    if (ok) {
         for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
             jtext_put_int(&line, definition_kinds[kind].section, (int64_t)r->added[kind]);
-    else
-        add_errors(&line, &r->faults);
+    } else {
+        jtext_put_string(&line, "error", slice_of(r->faults.items.items[0].msg));
+        jtext_add_key(&line, "errors");
+        buf_add_char(&line, '[');
+        for (size_t i = 0; i < r->faults.items.count; i++) {
+            jtext_add_comma(&line);
+            jtext_add_string(&line, slice_of(r->faults.items.items[i].msg));
+        }
+        buf_add_char(&line, ']');
+    }
     buf_add_char(&line, '}');
     puts(buf_text(&line));
 }
@@ -67,20 +63,6 @@ static void print_result(struct cli *cli, const struct file_result *r)
                    r->added[kind] == 1 ? definition_kinds[kind].name
                                        : definition_kinds[kind].section);
     printf("\n");
-}
-
-/* Mistakes are gathered; one that ends the reading, as there are too many, comes last. */
-static void read_one(struct definitions *d, struct file_result *r)
-{
-    struct err err = ERR_INIT;
-
-    for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
-        r->added[kind] = d->of[kind].count;
-    d->faults = &r->faults;
-    if (definitions_read(d, r->file, &err) != E_OK)
-        VEC_PUSH(&r->faults.items, err);
-    for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
-        r->added[kind] = d->of[kind].count - r->added[kind];
 }
 
 /* Checks all files together: references between them, and the server's section. */
@@ -112,7 +94,16 @@ static int check_files(struct cli *cli)
     definitions_init(&d);
     for (size_t i = 0; i < n; i++) {
         results[i] = (struct file_result){.file = cli->args.words.items[i]};
-        read_one(&d, &results[i]);
+        /* Mistakes are gathered; one that ends the reading, as there are too many, comes last. */
+        struct err err = ERR_INIT;
+
+        for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
+            results[i].added[kind] = d.of[kind].count;
+        d.faults = &results[i].faults;
+        if (definitions_read(&d, results[i].file, &err) != E_OK)
+            VEC_PUSH(&results[i].faults.items, err);
+        for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
+            results[i].added[kind] = d.of[kind].count - results[i].added[kind];
         whole &= !results[i].faults.unread;
     }
     *all = (struct file_result){.file = NULL};

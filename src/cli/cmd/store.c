@@ -163,14 +163,6 @@ static void take_finding(void *ctx, const char *finding)
 
 /* ---- what came of it ---- */
 
-static void add_table_json(struct buf *out, const struct store_copy_table *t)
-{
-    buf_addf(out, "{\"name\":\"%s\",\"rows\":%" PRId64 ",\"sum\":\"%016" PRIx64 "\"", t->name,
-             t->from.rows, t->from.sum);
-    buf_addf(out, ",\"copied_rows\":%" PRId64 ",\"copied_sum\":\"%016" PRIx64 "\",\"ok\":%s}",
-             t->to.rows, t->to.sum, store_copy_table_agrees(t) ? "true" : "false");
-}
-
 static void print_result_json(const struct copy_job *j, const struct store_copy_result *r)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(TEXT_MAX);
@@ -187,7 +179,11 @@ static void print_result_json(const struct copy_job *j, const struct store_copy_
     for (int i = 0; i < STORE_COPY_TABLES; i++) {
         if (i > 0)
             buf_add_char(&out, ',');
-        add_table_json(&out, &r->tables[i]);
+        buf_addf(&out, "{\"name\":\"%s\",\"rows\":%" PRId64 ",\"sum\":\"%016" PRIx64 "\"",
+                 r->tables[i].name, r->tables[i].from.rows, r->tables[i].from.sum);
+        buf_addf(&out, ",\"copied_rows\":%" PRId64 ",\"copied_sum\":\"%016" PRIx64 "\",\"ok\":%s}",
+                 r->tables[i].to.rows, r->tables[i].to.sum,
+                 store_copy_table_agrees(&r->tables[i]) ? "true" : "false");
     }
     buf_add_str(&out, "],\"findings\":[");
     buf_add_slice(&out, buf_slice(&j->findings));

@@ -19,14 +19,6 @@ struct lists {
     VEC(struct worker_own_queue) own;
 };
 
-static void lists_deinit(struct lists *l)
-{
-    definitions_deinit(&l->definitions);
-    VEC_DEINIT(&l->queues);
-    VEC_DEINIT(&l->topics);
-    VEC_DEINIT(&l->own);
-}
-
 static enum err_code read_lists(const struct args *a, struct lists *l, struct err *err)
 {
     const struct given_option *given = NULL;
@@ -128,7 +120,10 @@ int cmd_worker(struct cli *cli)
     definitions_init(&lists.definitions);
     enum err_code code = run(&cli->args, &lists, &err);
 
-    lists_deinit(&lists);
+    definitions_deinit(&lists.definitions);
+    VEC_DEINIT(&lists.queues);
+    VEC_DEINIT(&lists.topics);
+    VEC_DEINIT(&lists.own);
     if (code == E_OK)
         return CLI_OK;
     cli->misconfigured = code == E_INVALID;

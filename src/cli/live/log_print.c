@@ -134,28 +134,26 @@ static void print_json_piece(int64_t offset, struct slice data)
     json_decref(piece);
 }
 
-/* The time of the output at the offset. */
-static void print_time(struct log_printer *p)
-{
-    const json_t *times = json_object_get(p->marks, "times");
-    const json_t *mark = NULL;
-    const char *text = NULL;
-
-    while ((mark = json_array_get(times, p->next_time)) != NULL && part_of(mark, 0) <= p->offset)
-        p->next_time++;
-    if (p->next_time > 0)
-        text = json_string_value(json_array_get(json_array_get(times, p->next_time - 1), 1));
-    printf("%-*s  ", TIME_TEXT_SIZE - 1, text != NULL ? text : "");
-}
-
 static void print_lines(struct log_printer *p, struct slice data)
 {
     while (data.size > 0) {
         const char *stop = memchr(data.data, '\n', data.size);
         size_t size = stop == NULL ? data.size : (size_t)(stop - data.data) + 1;
 
-        if (!p->mid_line)
-            print_time(p);
+        if (!p->mid_line) {
+            /* The time of the output at the offset. */
+            const json_t *times = json_object_get(p->marks, "times");
+            const json_t *mark = NULL;
+            const char *text = NULL;
+
+            while ((mark = json_array_get(times, p->next_time)) != NULL &&
+                   part_of(mark, 0) <= p->offset)
+                p->next_time++;
+            if (p->next_time > 0)
+                text = json_string_value(
+                    json_array_get(json_array_get(times, p->next_time - 1), 1));
+            printf("%-*s  ", TIME_TEXT_SIZE - 1, text != NULL ? text : "");
+        }
         output_log(p->cli->outputs, slice_make(data.data, size));
         p->mid_line = stop == NULL;
         p->offset += (int64_t)size;

@@ -120,18 +120,6 @@ static void print_servers(const struct screen *s, const json_t *server, int64_t 
     table_print(&t, s);
 }
 
-/* What the local worker is at, unless that is plain. */
-static void print_local_worker(const struct screen *s, const json_t *server)
-{
-    const json_t *worker = json_object_get(server, "worker");
-    const char *state = reply_text(worker, "state");
-
-    if (*state != '\0' && strcmp(state, "running") != 0)
-        fprintf(screen_out(s), "%sthe local worker is %s, started again %" PRId64 " times%s\n",
-                screen_on(s, COLOUR_YELLOW), state, reply_int(worker, "restarts"),
-                screen_off(s, COLOUR_YELLOW));
-}
-
 /* Whether workers that run programs skip the queue. */
 static bool has_no_command(const json_t *queue)
 {
@@ -367,7 +355,14 @@ void overview_print(const struct cli *cli, const struct screen *s, const struct 
     const json_t *queue = NULL;
 
     print_server(cli, s, o->server.json);
-    print_local_worker(s, o->server.json);
+    /* What the local worker is at, unless that is plain. */
+    const json_t *worker = json_object_get(o->server.json, "worker");
+    const char *state = reply_text(worker, "state");
+
+    if (*state != '\0' && strcmp(state, "running") != 0)
+        fprintf(screen_out(s), "%sthe local worker is %s, started again %" PRId64 " times%s\n",
+                screen_on(s, COLOUR_YELLOW), state, reply_int(worker, "restarts"),
+                screen_off(s, COLOUR_YELLOW));
     print_servers(s, o->server.json, now_at);
     fputc('\n', screen_out(s));
     print_queues(s, o, now_at);

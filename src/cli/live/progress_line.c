@@ -37,21 +37,6 @@ struct progress_line {
     struct job_news news;
 };
 
-/* The first `columns` characters of one line. */
-static void add_cut(struct buf *out, struct slice text, size_t columns)
-{
-    CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
-    size_t seen = 0;
-    size_t i = 0;
-
-    clean_text(&clean, text);
-    for (; i < clean.size; i++) {
-        if (((unsigned char)clean.data[i] & 0xC0) != 0x80 && seen++ == columns)
-            break;
-    }
-    buf_add(out, buf_text(&clean), i);
-}
-
 void progress_line_text(const json_t *job, int64_t now_at, size_t width, struct buf *out)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
@@ -68,8 +53,19 @@ void progress_line_text(const json_t *job, int64_t now_at, size_t width, struct 
     size_t before = line.size;
 
     job_about(job, now_at, &line);
-    if (line.size > before || percent >= 0)
-        add_cut(out, buf_slice(&line), width);
+    if (line.size > before || percent >= 0) {
+        /* The first `width` characters of one line. */
+        CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
+        size_t seen = 0;
+        size_t i = 0;
+
+        clean_text(&clean, buf_slice(&line));
+        for (; i < clean.size; i++) {
+            if (((unsigned char)clean.data[i] & 0xC0) != 0x80 && seen++ == width)
+                break;
+        }
+        buf_add(out, buf_text(&clean), i);
+    }
 }
 
 /* ---- on the terminal, with the mutex held ---- */
@@ -117,18 +113,6 @@ static void note(struct buf *b, const char *text)
     buf_add_str(b, text);
 }
 
-static void add_that_it_runs(struct job_news *n, const json_t *job, struct buf *out)
-{
-    bool runs = strcmp(reply_text(job, "state"), "running") == 0;
-    const char *started = runs ? reply_text(job, "started_at") : "";
-
-    if (n->told.size > 0 && runs && slice_is(buf_slice(&n->started), started)) {
-        buf_addf(out, "job %s runs now", reply_text(job, "id"));
-        buf_clear(&n->told);
-    }
-    note(&n->started, started);
-}
-
 void job_news_add(struct job_news *n, const json_t *job, int64_t now_at, struct buf *out)
 {
     CLEANUP(buf) struct buf now = BUF_INIT(LINE_MAX_SIZE);
@@ -138,7 +122,14 @@ void job_news_add(struct job_news *n, const json_t *job, int64_t now_at, struct 
     bool first_look = for_worker && !n->waited;
 
     n->waited = for_worker;
-    add_that_it_runs(n, job, out);
+    bool runs = strcmp(reply_text(job, "state"), "running") == 0;
+    const char *started = runs ? reply_text(job, "started_at") : "";
+
+    if (n->told.size > 0 && runs && slice_is(buf_slice(&n->started), started)) {
+        buf_addf(out, "job %s runs now", reply_text(job, "id"));
+        buf_clear(&n->told);
+    }
+    note(&n->started, started);
     buf_addf(&now, "%s %s", reply_text(reason, "text"), reply_text(reason, "until"));
     if (!job_state_waits(job_state_parse(slice_of(state))) || now.size <= 1 || first_look ||
         slice_equal(buf_slice(&now), buf_slice(&n->told)))
@@ -146,17 +137,6 @@ void job_news_add(struct job_news *n, const json_t *job, int64_t now_at, struct 
     note(&n->told, buf_text(&now));
     buf_addf(out, "job %s is %s: ", reply_text(job, "id"), state);
     job_about(job, now_at, out);
-}
-
-static void tell(struct progress_line *p, const json_t *job)
-{
-    CLEANUP(buf) struct buf news = BUF_INIT(LINE_MAX_SIZE);
-    CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
-
-    job_news_add(&p->news, job, clock_wall_us(), &news);
-    clean_text(&clean, buf_slice(&news));
-    if (clean.size > 0)
-        fprintf(stderr, "waybill: %s\n", buf_text(&clean));
 }
 
 /* ---- the thread ---- */
@@ -177,7 +157,13 @@ static void look(struct progress_line *p)
     if (known && !p->over && heard == p->heard) /* else its output is newer than this answer */
         job_watch_note(reply.json);
     if (known && !p->over && p->tells) {
-        tell(p, reply.json);
+        CLEANUP(buf) struct buf news = BUF_INIT(LINE_MAX_SIZE);
+        CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
+
+        job_news_add(&p->news, reply.json, clock_wall_us(), &news);
+        clean_text(&clean, buf_slice(&news));
+        if (clean.size > 0)
+            fprintf(stderr, "waybill: %s\n", buf_text(&clean));
     } else if (known && !p->over) {
         buf_clear(&p->text);
         progress_line_text(reply.json, clock_wall_us(), terminal_width(), &p->text);

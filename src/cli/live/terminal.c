@@ -128,12 +128,6 @@ static const struct {
     {"[5~", KEY_PAGE_UP}, {"[6~", KEY_PAGE_DOWN},
 };
 
-static void drop_typed(size_t n)
-{
-    screen.n_typed -= n;
-    memmove(screen.typed, screen.typed + n, screen.n_typed);
-}
-
 static void read_typed(void)
 {
     ssize_t n = read(STDIN_FILENO, screen.typed + screen.n_typed,
@@ -186,7 +180,8 @@ static int take_key(void)
                 key = sequences[i].key;
         }
     }
-    drop_typed(used);
+    screen.n_typed -= used;
+    memmove(screen.typed, screen.typed + used, screen.n_typed);
     return key;
 }
 

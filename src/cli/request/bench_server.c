@@ -39,12 +39,6 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-static void remove_tree(const char *dir)
-{
-    if (nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
-        fprintf(stderr, "waybill: cannot remove %s: %s\n", dir, strerror(errno));
-}
-
 /* In the server's process: becomes `waybill serve`. */
 static NORETURN void become_server(const char *data_dir, int out)
 {
@@ -160,6 +154,7 @@ enum err_code bench_with_server(const char *dir, bench_fn *measure, void *ctx, i
     if (size < 0 || (size_t)size >= sizeof(path) || mkdtemp(path) == NULL)
         return err_errno(err, E_INVALID, "make a directory in %s", dir);
     *ret_status = run_child(path, measure, ctx);
-    remove_tree(path);
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
+        fprintf(stderr, "waybill: cannot remove %s: %s\n", path, strerror(errno));
     return E_OK;
 }

@@ -42,23 +42,20 @@ static int find_last(struct cli *cli, const char **ret_id)
     return CLI_OK;
 }
 
-static void print_candidate(const json_t *job)
-{
-    CLEANUP(buf) struct buf line = BUF_INIT(1024);
-    CLEANUP(buf) struct buf clean = BUF_INIT(1024);
-
-    buf_addf(&line, "  %s  %-9s  %s  ", reply_text(job, "id"), reply_text(job, "state"),
-             reply_text(job, "queue"));
-    job_summary(job, &line);
-    clean_text(&clean, buf_slice(&line));
-    fprintf(stderr, "%s\n", buf_text(&clean));
-}
-
 static int ambiguous(const char *prefix, const json_t *jobs, bool more)
 {
     fprintf(stderr, "waybill: several job ids start with %s; give more characters\n", prefix);
-    for (size_t i = 0; i < json_array_size(jobs); i++)
-        print_candidate(json_array_get(jobs, i));
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        const json_t *job = json_array_get(jobs, i);
+        CLEANUP(buf) struct buf line = BUF_INIT(1024);
+        CLEANUP(buf) struct buf clean = BUF_INIT(1024);
+
+        buf_addf(&line, "  %s  %-9s  %s  ", reply_text(job, "id"), reply_text(job, "state"),
+                 reply_text(job, "queue"));
+        job_summary(job, &line);
+        clean_text(&clean, buf_slice(&line));
+        fprintf(stderr, "%s\n", buf_text(&clean));
+    }
     if (more)
         fprintf(stderr, "  and more\n");
     return CLI_USAGE;

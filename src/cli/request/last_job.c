@@ -83,23 +83,18 @@ bool last_job_find(const char *server, char ret_id[static ID_TEXT_SIZE])
     return false;
 }
 
-/* Those on the way to it, for this user alone. */
-static void make_directories(char *path)
-{
-    for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
-        *at = '\0';
-        (void)mkdir(path, 0700);
-        *at = '/';
-    }
-}
-
 /* A new file replaces the old one: a reader sees either of them complete. */
 static void write_file(const char *path, struct slice text)
 {
     CLEANUP(buf) struct buf fresh = BUF_INIT(PATH_SIZE_MAX);
     CLEANUP(mem) char *place = mem_strdup(path);
 
-    make_directories(place);
+    /* Those on the way to it, for this user alone. */
+    for (char *at = strchr(place + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        (void)mkdir(place, 0700);
+        *at = '/';
+    }
     buf_addf(&fresh, "%s.%ld", path, (long)getpid());
     FILE *f = fopen(buf_text(&fresh), "we");
 

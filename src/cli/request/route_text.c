@@ -78,24 +78,6 @@ static enum err_code add_signal(struct slice name, struct buf *out, struct err *
 
 /* ---- after ---- */
 
-static bool is_end(struct slice word)
-{
-    return slice_is(word, "success") || slice_is(word, "failure") || slice_is(word, "end");
-}
-
-static void add_job(struct slice id, struct slice step, struct slice on, struct buf *out)
-{
-    buf_add_char(out, '{');
-    jtext_put_string(out, "job", id);
-    if (is_number(step))
-        jtext_put_raw(out, "step", step);
-    else if (step.size > 0)
-        jtext_put_string(out, "step", step);
-    if (on.size > 0)
-        jtext_put_string(out, "on", on);
-    buf_add_char(out, '}');
-}
-
 static enum err_code not_a_condition(const char *given, struct err *err)
 {
     return err_set(err, E_INVALID,
@@ -118,14 +100,24 @@ static enum err_code add_condition(const char *given, struct slice text, struct 
         struct slice before = rest;
 
         on = take_tail(&before);
-        if (is_end(on))
+        if (slice_is(on, "success") || slice_is(on, "failure") || slice_is(on, "end"))
             rest = before;
         else
             on = SLICE("");
     }
     if (rest.size == 1 || (rest.size > 0 && rest.data[0] != '/'))
         return not_a_condition(given, err);
-    add_job(id, rest.size > 0 ? slice_make(rest.data + 1, rest.size - 1) : rest, on, out);
+    struct slice step = rest.size > 0 ? slice_make(rest.data + 1, rest.size - 1) : rest;
+
+    buf_add_char(out, '{');
+    jtext_put_string(out, "job", id);
+    if (is_number(step))
+        jtext_put_raw(out, "step", step);
+    else if (step.size > 0)
+        jtext_put_string(out, "step", step);
+    if (on.size > 0)
+        jtext_put_string(out, "on", on);
+    buf_add_char(out, '}');
     return E_OK;
 }
 

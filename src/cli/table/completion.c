@@ -89,9 +89,11 @@ static void add_table(struct buf *b)
     buf_add_str(b, "    esac\n}\n\n");
 }
 
-/* The words that have verbs: `queue|workers`. */
-static void add_parents(struct buf *b)
+/* Sets `verb` and asks the table; the same text for both shells, which count words differently. */
+static void add_asking(struct buf *b, const char *second, const char *third, const char *current)
 {
+    buf_addf(b, "    case %s in\n    ", second);
+    /* The words that have verbs: `queue|workers`. */
     const char *bar = "";
 
     for (const struct command *c = commands; c->name != NULL; c++) {
@@ -100,13 +102,6 @@ static void add_parents(struct buf *b)
             bar = " | ";
         }
     }
-}
-
-/* Sets `verb` and asks the table; the same text for both shells, which count words differently. */
-static void add_asking(struct buf *b, const char *second, const char *third, const char *current)
-{
-    buf_addf(b, "    case %s in\n    ", second);
-    add_parents(b);
     buf_addf(b, ")\n        verb=\"%s \"\n        [ %s -gt 2 ] && verb=\"%s %s\"\n        ;;\n",
              second, current, second, third);
     buf_addf(b, "    *) verb=\"%s \" ;;\n    esac\n", second);

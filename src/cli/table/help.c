@@ -159,14 +159,6 @@ static void print_environment(FILE *to, size_t width)
     }
 }
 
-static void print_status(FILE *to, int status, const char *help, size_t width)
-{
-    char number[8];
-
-    snprintf(number, sizeof(number), "%d", status);
-    print_entry(to, number, help, (struct margin){14, width});
-}
-
 void help_overview(FILE *to, int screen)
 {
     size_t width = line_width(screen);
@@ -183,8 +175,12 @@ void help_overview(FILE *to, int screen)
     fputs("\nEnvironment\n", to);
     print_environment(to, width);
     fputs("\nExit status\n", to);
-    for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
-        print_status(to, statuses[i].status, statuses[i].help, width);
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        char number[8];
+
+        snprintf(number, sizeof(number), "%d", statuses[i].status);
+        print_entry(to, number, statuses[i].help, (struct margin){14, width});
+    }
     fputs("\n'waybill VERB --help' explains a verb.\n", to);
 }
 

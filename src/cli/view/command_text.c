@@ -33,19 +33,6 @@ void command_add_word(struct buf *out, struct slice word)
     buf_add_char(out, '\'');
 }
 
-static void add_part(struct buf *out, const struct template_part *part)
-{
-    if (part->named)
-        buf_add_char(out, '{');
-    buf_add_slice(out, part->text);
-    if (part->has_fallback) {
-        buf_add_str(out, ":-");
-        buf_add_slice(out, part->fallback);
-    }
-    if (part->named)
-        buf_add_char(out, '}');
-}
-
 static void add_template(struct buf *out, const char *text)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -55,8 +42,17 @@ static void add_template(struct buf *out, const char *text)
 
     if (template_text_parse(slice_of(text), &arena, &template, &err) != E_OK)
         buf_add_str(&word, text);
-    for (size_t i = 0; i < template.n_parts; i++)
-        add_part(&word, &template.parts[i]);
+    for (size_t i = 0; i < template.n_parts; i++) {
+        if (template.parts[i].named)
+            buf_add_char(&word, '{');
+        buf_add_slice(&word, template.parts[i].text);
+        if (template.parts[i].has_fallback) {
+            buf_add_str(&word, ":-");
+            buf_add_slice(&word, template.parts[i].fallback);
+        }
+        if (template.parts[i].named)
+            buf_add_char(&word, '}');
+    }
     command_add_word(out, buf_slice(&word));
 }
 

@@ -50,18 +50,6 @@ static void add_cause(struct buf *b, const json_t *of, const char *status_name)
                       json_is_integer(status) ? &n : NULL);
 }
 
-static void add_progress(struct buf *b, const json_t *job)
-{
-    int64_t done = reply_int(job, "done");
-    int64_t total = reply_int(job, "total");
-    const char *unit = reply_text(job, "unit");
-
-    if (total > 0)
-        buf_addf(b, "%" PRId64 "/%" PRId64 "%s ", done, total, unit);
-    else if (done > 0)
-        buf_addf(b, "%" PRId64 "%s ", done, unit);
-}
-
 /* When it expects to be done. */
 static void add_expected(struct buf *b, const json_t *job, int64_t now_at)
 {
@@ -109,10 +97,18 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out)
         add_reason(out, job, now_at);
         return;
     }
-    if (state == JOB_RUNNING)
-        add_progress(out, job);
-    else if (state != JOB_DONE)
+    if (state == JOB_RUNNING) {
+        int64_t done = reply_int(job, "done");
+        int64_t total = reply_int(job, "total");
+        const char *unit = reply_text(job, "unit");
+
+        if (total > 0)
+            buf_addf(out, "%" PRId64 "/%" PRId64 "%s ", done, total, unit);
+        else if (done > 0)
+            buf_addf(out, "%" PRId64 "%s ", done, unit);
+    } else if (state != JOB_DONE) {
         add_cause(out, job, "exit");
+    }
     if (state == JOB_RUNNING && reply_is_true(job, "cancelling"))
         buf_add_str(out, "cancelling ");
     if (*text != '\0' && out->size > 0 && state != JOB_RUNNING)

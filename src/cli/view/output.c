@@ -163,28 +163,6 @@ static struct taken take_escape(struct safe *s, struct slice text, struct buf *o
     return took(byte_at(text, end) >= 0x30 && byte_at(text, end) <= 0x7E ? end + 1 : end);
 }
 
-/* U+0080 to U+009F: the same as ESC and a letter, for terminals that take them. */
-static struct taken take_c1(struct safe *s, struct slice text, struct buf *out)
-{
-    unsigned char letter = (unsigned char)(byte_at(text, 1) - 0x40);
-
-    if (letter == '[')
-        return take_csi(s, text, 2, out);
-    s->in_string = strchr("]PX^_", letter) != NULL;
-    return took(2);
-}
-
-static struct taken take_return(struct slice text, struct buf *out)
-{
-    if (text.size == 1)
-        return need_more;
-    if (text.data[1] == '\r')
-        return took(1);
-    if (text.data[1] != '\n')
-        buf_add_char(out, '\n'); /* what is printed over a line must not hide it */
-    return took(1);
-}
-
 /* Inside a title, a link or the like: up to its end, at the latest that of the line. */
 static struct taken take_string(struct safe *s, struct slice text)
 {
@@ -213,10 +191,24 @@ static struct taken take_log(struct safe *s, struct slice text, struct buf *out)
         return take_string(s, text);
     if (c == ESC)
         return take_escape(s, text, out);
-    if (c == '\r')
-        return take_return(text, out);
-    if (c == 0xC2 && text.size > 1 && byte_at(text, 1) >= 0x80 && byte_at(text, 1) < 0xA0)
-        return take_c1(s, text, out);
+    if (c == '\r') {
+        if (text.size == 1)
+            return need_more;
+        if (text.data[1] == '\r')
+            return took(1);
+        if (text.data[1] != '\n')
+            buf_add_char(out, '\n'); /* what is printed over a line must not hide it */
+        return took(1);
+    }
+    if (c == 0xC2 && text.size > 1 && byte_at(text, 1) >= 0x80 && byte_at(text, 1) < 0xA0) {
+        /* U+0080 to U+009F: the same as ESC and a letter, for terminals that take them. */
+        unsigned char letter = (unsigned char)(byte_at(text, 1) - 0x40);
+
+        if (letter == '[')
+            return take_csi(s, text, 2, out);
+        s->in_string = strchr("]PX^_", letter) != NULL;
+        return took(2);
+    }
     if (c == '\n' || c == '\t')
         buf_add_char(out, (char)c);
     else if (c >= 0x20 && c != 0x7F)

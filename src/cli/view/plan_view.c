@@ -26,18 +26,6 @@ static const char *on_error(const json_t *step)
     return *reply_text(step, "on_error") != '\0' ? reply_text(step, "on_error") : "stop";
 }
 
-static void add_step(struct table *t, const json_t *step)
-{
-    CLEANUP(buf) struct buf command = BUF_INIT(LINE_SIZE_MAX);
-
-    table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(step, "number"));
-    table_add(t, COLOUR_PLAIN, reply_text(step, "name"));
-    table_add(t, COLOUR_PLAIN, reply_text(step, "queue"));
-    table_add(t, COLOUR_DIM, on_error(step));
-    command_add_words(&command, json_object_get(step, "command"));
-    table_add(t, COLOUR_PLAIN, buf_text(&command));
-}
-
 static void print_head(const json_t *job, size_t number, size_t count, const struct screen *s)
 {
     const char *state = reply_text(job, "state");
@@ -78,8 +66,16 @@ void plan_print(const json_t *answer, const struct screen *s)
         print_head(job, i + 1, json_array_size(plan), s);
         print_command(job);
         table_init(&t, columns, ARRAY_LEN(columns));
-        for (size_t n = 0; (step = json_array_get(steps, n)) != NULL; n++)
-            add_step(&t, step);
+        for (size_t n = 0; (step = json_array_get(steps, n)) != NULL; n++) {
+            CLEANUP(buf) struct buf command = BUF_INIT(LINE_SIZE_MAX);
+
+            table_addf(&t, COLOUR_PLAIN, "%" PRId64, reply_int(step, "number"));
+            table_add(&t, COLOUR_PLAIN, reply_text(step, "name"));
+            table_add(&t, COLOUR_PLAIN, reply_text(step, "queue"));
+            table_add(&t, COLOUR_DIM, on_error(step));
+            command_add_words(&command, json_object_get(step, "command"));
+            table_add(&t, COLOUR_PLAIN, buf_text(&command));
+        }
         if (t.cells.count > 0)
             table_print(&t, s);
     }
