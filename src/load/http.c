@@ -160,19 +160,6 @@ static unsigned scan_jobs(struct talk *t, struct slice body)
     return t->held;
 }
 
-static unsigned count_ok(struct slice body)
-{
-    const char *end = body.data + body.size;
-    const char *at = memmem(body.data, body.size, "\"results\":[", 11);
-    unsigned ok = 0;
-
-    while (at != NULL && (at = memmem(at, (size_t)(end - at), "\"ok\":true", 9)) != NULL) {
-        at += 9;
-        ok++;
-    }
-    return ok;
-}
-
 static enum err_code take_answer(struct talk *t, struct slice body, struct load_events *e,
                                  struct err *err)
 {
@@ -182,7 +169,15 @@ static enum err_code take_answer(struct talk *t, struct slice body, struct load_
         e->unclaimed = t->asked_claims - e->claimed;
     }
     if (t->asked_finishes > 0) {
-        e->finished = count_ok(body);
+        const char *end = body.data + body.size;
+        const char *at = memmem(body.data, body.size, "\"results\":[", 11);
+        unsigned ok = 0;
+
+        while (at != NULL && (at = memmem(at, (size_t)(end - at), "\"ok\":true", 9)) != NULL) {
+            at += 9;
+            ok++;
+        }
+        e->finished = ok;
         if (e->finished != t->asked_finishes)
             return err_set(err, E_CONFLICT, "%u of %u finishes were refused: %.120s",
                            t->asked_finishes - e->finished, t->asked_finishes, body.data);

@@ -284,19 +284,14 @@ static enum err_code ring_alarm(struct load *l, struct err *err)
     return E_OK;
 }
 
-static int patience_ms(const struct load *l)
+static enum err_code step(struct load *l, struct err *err)
 {
+    struct epoll_event events[64];
     int64_t us = LOAD_PATIENCE_US;
 
     if (l->alarm_at != TIME_NEVER)
         us = l->alarm_at > l->now_at ? l->alarm_at - l->now_at : 0;
-    return (int)((us + 999) / 1000);
-}
-
-static enum err_code step(struct load *l, struct err *err)
-{
-    struct epoll_event events[64];
-    int n = epoll_wait(l->epoll_fd, events, ARRAY_LEN(events), patience_ms(l));
+    int n = epoll_wait(l->epoll_fd, events, ARRAY_LEN(events), (int)((us + 999) / 1000));
 
     if (n < 0 && errno != EINTR)
         return err_errno(err, E_INTERNAL, "epoll_wait");
@@ -346,19 +341,6 @@ static enum err_code open_all(struct load *l, struct err *err)
             return err_wrap(err, "connection %u", i);
     }
     return E_OK;
-}
-
-static void close_all(struct load *l)
-{
-    for (unsigned i = 0; i < l->plan->connections; i++) {
-        struct load_conn *c = &l->conns[i];
-
-        l->protocol->close(c);
-        if (c->fd >= 0)
-            close(c->fd);
-        buf_deinit(&c->in);
-        buf_deinit(&c->out);
-    }
 }
 
 static enum err_code work(struct load *l, struct err *err)
@@ -419,7 +401,15 @@ enum err_code load_run(const struct load_protocol *protocol, const struct load_p
     code = open_all(&l, err);
     if (code == E_OK)
         code = work(&l, err);
-    close_all(&l);
+    for (unsigned i = 0; i < l.plan->connections; i++) {
+        struct load_conn *c = &l.conns[i];
+
+        l.protocol->close(c);
+        if (c->fd >= 0)
+            close(c->fd);
+        buf_deinit(&c->in);
+        buf_deinit(&c->out);
+    }
     free(l.conns);
     close(l.epoll_fd);
     if (code != E_OK)

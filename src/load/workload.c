@@ -31,20 +31,6 @@ static void claim(struct load *l, struct load_conn *c, unsigned jobs, unsigned w
     c->asked_at = l->now_at;
 }
 
-/* What a connection waits for, less what the answer has brought. */
-static void settle(struct load *l, struct load_conn *c, const struct load_events *e)
-{
-    ASSERT(e->submitted <= c->submits);
-    c->submits -= e->submitted;
-    l->report->submitted += e->submitted;
-    if (l->protocol->pushes)
-        return;
-    ASSERT(e->claimed + e->unclaimed <= c->claims && e->finished <= c->finishes);
-    c->claims -= e->claimed + e->unclaimed;
-    c->finishes -= e->finished;
-    l->report->finished += e->finished;
-}
-
 static void submit_next(struct load *l, struct load_conn *c)
 {
     unsigned jobs = load_take(l, l->plan->batch);
@@ -184,7 +170,16 @@ void load_workload_start(struct load *l, struct load_conn *c)
 
 void load_workload_next(struct load *l, struct load_conn *c, const struct load_events *events)
 {
-    settle(l, c, events);
+    /* What a connection waits for, less what the answer has brought. */
+    ASSERT(events->submitted <= c->submits);
+    c->submits -= events->submitted;
+    l->report->submitted += events->submitted;
+    if (!l->protocol->pushes) {
+        ASSERT(events->claimed + events->unclaimed <= c->claims && events->finished <= c->finishes);
+        c->claims -= events->claimed + events->unclaimed;
+        c->finishes -= events->finished;
+        l->report->finished += events->finished;
+    }
     switch (l->plan->kind) {
     case LOAD_SUBMIT: submit_answered(l, c, events); return;
     case LOAD_LIVES:
