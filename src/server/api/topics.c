@@ -117,9 +117,12 @@ static enum err_code add_start_param(struct start_params *p, struct slice name, 
     return E_OK;
 }
 
-static enum err_code read_start_params(struct request *r, struct arena *arena,
-                                       struct slice *ret_params, struct err *err)
+static enum err_code job_start(struct request *r, struct err *err)
 {
+    struct op *op = request_op(r, OP_PUBLISH);
+    struct slice name = request_param(r, TRIGGER_PARAM);
+
+    op->publish = (struct publish){.topic = name};
     struct slice names[START_PARAMS_MAX];
     struct start_params p = {.json = BUF_INIT(PARAMS_JSON_MAX), .names = names, .err = err};
     enum err_code code = E_OK;
@@ -129,18 +132,9 @@ static enum err_code read_start_params(struct request *r, struct arena *arena,
         code = add_start_param(&p, r->target.params[i].name, r->target.params[i].value);
     buf_add_char(&p.json, '}');
     if (code == E_OK)
-        *ret_params = arena_copy(arena, buf_slice(&p.json));
+        op->publish.params = arena_copy(&op->arena, buf_slice(&p.json));
     buf_deinit(&p.json);
-    return code;
-}
-
-static enum err_code job_start(struct request *r, struct err *err)
-{
-    struct op *op = request_op(r, OP_PUBLISH);
-    struct slice name = request_param(r, TRIGGER_PARAM);
-
-    op->publish = (struct publish){.topic = name};
-    if (read_start_params(r, &op->arena, &op->publish.params, err) != E_OK)
+    if (code != E_OK)
         return err->code;
     if (name.size == 0)
         return err_set(err, E_INVALID,

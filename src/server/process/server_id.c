@@ -23,18 +23,6 @@ static enum err_code refuse(struct err *err, const char *what)
     return err_errno(err, code, "%s " SERVER_ID_NAME " in the data directory", what);
 }
 
-/* What a file that was made here has behind its id. */
-static enum err_code describe_place(int dir_fd, const char *host, char *text, size_t size,
-                                    struct err *err)
-{
-    struct stat st;
-
-    if (fstat(dir_fd, &st) < 0)
-        return refuse(err, "look for");
-    snprintf(text, size, " %.200s %llu\n", host, (unsigned long long)st.st_ino);
-    return E_OK;
-}
-
 /* False: there is none, it was made elsewhere, or it is incomplete. */
 static enum err_code read_file(int dir_fd, const char *place, char id[static ID_TEXT_SIZE],
                                bool *ret_found, struct err *err)
@@ -85,16 +73,6 @@ static enum err_code write_file(int dir_fd, struct slice text, struct err *err)
     return err->code;
 }
 
-static enum err_code make_id(char id[static ID_TEXT_SIZE], struct err *err)
-{
-    uint64_t random;
-
-    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return err_errno(err, E_INTERNAL, "ask the system for random bytes");
-    id_format((int64_t)(random >> 1), id);
-    return E_OK;
-}
-
 enum err_code server_id_get(int dir_fd, const char *host, char ret_id[static ID_TEXT_SIZE],
                             struct err *err)
 {
@@ -103,12 +81,20 @@ enum err_code server_id_get(int dir_fd, const char *host, char ret_id[static ID_
     char id[ID_TEXT_SIZE];
     bool found = false;
 
-    if (describe_place(dir_fd, host, place, sizeof(place), err) != E_OK ||
-        read_file(dir_fd, place, id, &found, err) != E_OK)
+    /* What a file that was made here has behind its id. */
+    struct stat st;
+
+    if (fstat(dir_fd, &st) < 0)
+        return refuse(err, "look for");
+    snprintf(place, sizeof(place), " %.200s %llu\n", host, (unsigned long long)st.st_ino);
+    if (read_file(dir_fd, place, id, &found, err) != E_OK)
         return err->code;
     if (!found) {
-        if (make_id(id, err) != E_OK)
-            return err->code;
+        uint64_t random;
+
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+            return err_errno(err, E_INTERNAL, "ask the system for random bytes");
+        id_format((int64_t)(random >> 1), id);
         snprintf(text, sizeof(text), "%s%s", id, place);
         if (write_file(dir_fd, slice_of(text), err) != E_OK)
             return err->code;

@@ -103,20 +103,6 @@ static enum err_code needs_token(const char *address, struct err *err)
                    address);
 }
 
-/* ---- the store ---- */
-
-/* A value from a definition was checked when it was read. */
-static enum err_code choose_store(const struct server_config *config, const struct definitions *d,
-                                  struct arena *arena, const char **ret_url, struct err *err)
-{
-    if (config->store_url != NULL && store_url_check(slice_of(config->store_url), err) != E_OK)
-        return err_wrap(err, "store");
-    *ret_url = config->store_url;
-    if (config->store_url == NULL && d->server.store.size > 0)
-        *ret_url = arena_strdup(arena, d->server.store);
-    return E_OK;
-}
-
 /* ---- checks before serving ---- */
 
 static enum err_code at_place(const struct definitions *d, const char *key,
@@ -161,9 +147,14 @@ enum err_code settings_make(const struct server_config *config, const struct def
                          .subscriptions = bounded ? d->server.subscriptions
                                                   : SUBSCRIPTIONS_DEFAULT};
 
-    if (choose_token(config, d, arena, &s.token, err) != E_OK ||
-        choose_store(config, d, arena, &s.store, err) != E_OK)
+    if (choose_token(config, d, arena, &s.token, err) != E_OK)
         return err->code;
+    /* A value from a definition was checked when it was read. */
+    if (config->store_url != NULL && store_url_check(slice_of(config->store_url), err) != E_OK)
+        return err_wrap(err, "store");
+    s.store = config->store_url;
+    if (config->store_url == NULL && d->server.store.size > 0)
+        s.store = arena_strdup(arena, d->server.store);
     if (s.listen == NULL)
         s.listen = d->server.listen.size > 0 ? arena_strdup(arena, d->server.listen)
                                              : SERVER_LISTEN_DEFAULT;

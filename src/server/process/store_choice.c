@@ -12,8 +12,18 @@
 
 #define EMBEDDED_FILE "waybill.db"
 
-static enum err_code make_member(struct server *s, struct err *err)
+enum err_code store_choice_make(struct server *s, const char *url, struct err *err)
 {
+    s->store_config = (struct store_config){.url = url, .dir = s->data_dir, .mode = STORE_WRITE};
+    if (url == NULL)
+        return E_OK;
+    CLEANUP(buf) struct buf shown = BUF_INIT(2 * STORE_URL_MAX);
+
+    store_url_show(slice_of(url), &shown);
+    s->store_url = arena_strdup(&s->arena, buf_slice(&shown));
+    if (faccessat(s->data_fd, EMBEDDED_FILE, F_OK, 0) == 0)
+        log_warn("the store is %s: " EMBEDDED_FILE " in the data directory is not used",
+                 s->store_url);
     char host[HOST_NAME_MAX + 1] = "";
     char id[ID_TEXT_SIZE];
 
@@ -27,19 +37,4 @@ static enum err_code make_member(struct server *s, struct err *err)
                                       .url = s->url,
                                       .pid = getpid()};
     return E_OK;
-}
-
-enum err_code store_choice_make(struct server *s, const char *url, struct err *err)
-{
-    s->store_config = (struct store_config){.url = url, .dir = s->data_dir, .mode = STORE_WRITE};
-    if (url == NULL)
-        return E_OK;
-    CLEANUP(buf) struct buf shown = BUF_INIT(2 * STORE_URL_MAX);
-
-    store_url_show(slice_of(url), &shown);
-    s->store_url = arena_strdup(&s->arena, buf_slice(&shown));
-    if (faccessat(s->data_fd, EMBEDDED_FILE, F_OK, 0) == 0)
-        log_warn("the store is %s: " EMBEDDED_FILE " in the data directory is not used",
-                 s->store_url);
-    return make_member(s, err);
 }

@@ -150,8 +150,13 @@ static bool is_first_of_path(size_t index)
     return true;
 }
 
-static void add_paths(struct buf *out)
+void openapi_write(struct buf *out, struct slice url)
 {
+    buf_add_str(
+        out, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Waybill\",\"version\":\"" WAYBILL_VERSION
+             "\",\"description\":\"A durable work queue.\"},\"servers\":[{\"url\":");
+    jtext_add_string(out, url);
+    buf_add_str(out, "}],\"paths\":{");
     const struct route *first;
     const struct route *route;
 
@@ -166,16 +171,6 @@ static void add_paths(struct buf *out)
                 add_operation(out, route);
         buf_add_char(out, '}');
     }
-}
-
-void openapi_write(struct buf *out, struct slice url)
-{
-    buf_add_str(
-        out, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Waybill\",\"version\":\"" WAYBILL_VERSION
-             "\",\"description\":\"A durable work queue.\"},\"servers\":[{\"url\":");
-    jtext_add_string(out, url);
-    buf_add_str(out, "}],\"paths\":{");
-    add_paths(out);
     buf_add_str(out, "},\"components\":{\"securitySchemes\":{\"token\":{\"type\":\"http\","
                      "\"scheme\":\"bearer\"}},\"schemas\":");
     schemas_write(out);

@@ -29,27 +29,23 @@ void view_show_ended(struct request *r, int64_t id, int64_t wait_us)
     request_run(r, show_awaited);
 }
 
-static enum err_code show_by_id(struct request *r, struct err *err)
-{
-    int64_t wait_us;
-    int64_t id;
-
-    if (request_id(r, r->route->view.id_of, &id, err) != E_OK ||
-        request_wait(r, &wait_us, err) != E_OK)
-        return err->code;
-    if (wait_us > 0)
-        view_show_ended(r, id, wait_us);
-    else
-        read_view(r, id);
-    return E_OK;
-}
-
 enum err_code view_show(struct request *r, struct err *err)
 {
     const struct route_view *view = &r->route->view;
 
-    if (view->id_of != NULL)
-        return show_by_id(r, err);
+    if (view->id_of != NULL) {
+        int64_t wait_us;
+        int64_t id;
+
+        if (request_id(r, r->route->view.id_of, &id, err) != E_OK ||
+            request_wait(r, &wait_us, err) != E_OK)
+            return err->code;
+        if (wait_us > 0)
+            view_show_ended(r, id, wait_us);
+        else
+            read_view(r, id);
+        return E_OK;
+    }
     if (view->name_of != NULL && dest_name_check(view->name_of, r->args[0], err) != E_OK)
         return err->code;
     struct query *q = request_query(r, view->query);

@@ -118,28 +118,23 @@ static void format_queue(const struct event *e, struct buf *out)
     buf_add_str(out, "}\n\n");
 }
 
-static void publish(struct events *ev, const struct event *e)
-{
-    CLEANUP(buf) struct buf text = BUF_INIT(4096);
-
-    for (struct subscriber *s = ev->first; s != NULL; s = s->next) {
-        if (s->queue.data != NULL && !slice_equal(s->queue, e->queue))
-            continue;
-        if (text.size == 0 && e->kind == EVENT_JOB)
-            format_job(e, &text);
-        else if (text.size == 0)
-            format_queue(e, &text);
-        give(s, buf_slice(&text));
-    }
-}
-
 static void deliver_event(struct delivery *d)
 {
     struct event_delivery *em = (struct event_delivery *)d;
     struct events *ev = em->events;
 
     atomic_fetch_sub(&ev->pending, 1);
-    publish(ev, &em->event);
+    CLEANUP(buf) struct buf text = BUF_INIT(4096);
+
+    for (struct subscriber *s = ev->first; s != NULL; s = s->next) {
+        if (s->queue.data != NULL && !slice_equal(s->queue, em->event.queue))
+            continue;
+        if (text.size == 0 && em->event.kind == EVENT_JOB)
+            format_job(&em->event, &text);
+        else if (text.size == 0)
+            format_queue(&em->event, &text);
+        give(s, buf_slice(&text));
+    }
     if (em->event.kind == EVENT_JOB && job_state_ended(em->event.state))
         log_follow_heard(&ev->server->follow, em->event.id);
     if (atomic_exchange(&ev->lost, false)) {
