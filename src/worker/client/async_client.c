@@ -81,21 +81,6 @@ static void unlist(struct async_client *l, struct async_request *r)
         r->next->prev = r->prev;
 }
 
-static void finish_request(struct async_client *l, struct async_request *r, CURLcode code)
-{
-    struct async_reply reply = {.err = ERR_INIT};
-    long status = 0;
-
-    curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
-    reply.status = (int)status;
-    reply.text = buf_slice(&r->reply);
-    if (code != CURLE_OK)
-        client_transport_error(&l->target, r->curl, code, r->problem, &reply.err);
-    else if (!client_is_success(status))
-        client_server_error(&l->target, reply.status, reply.text, &reply.err);
-    r->call.done(r->call.ctx, &reply);
-}
-
 /* `done` may even free the client, so it is called when the request is in no list any more. */
 static void gather_ended(struct async_client *l)
 {
@@ -113,7 +98,17 @@ static void gather_ended(struct async_client *l)
         curl_multi_remove_handle(l->multi, r->curl);
         r->prev = r->next = NULL;
         l->handles++; /* keeps the client while `done` runs */
-        finish_request(l, r, code);
+        struct async_reply reply = {.err = ERR_INIT};
+        long status = 0;
+
+        curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
+        reply.status = (int)status;
+        reply.text = buf_slice(&r->reply);
+        if (code != CURLE_OK)
+            client_transport_error(&l->target, r->curl, code, r->problem, &reply.err);
+        else if (!client_is_success(status))
+            client_server_error(&l->target, reply.status, reply.text, &reply.err);
+        r->call.done(r->call.ctx, &reply);
         if (!l->closing && l->spare == NULL)
             l->spare = r;
         else

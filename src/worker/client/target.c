@@ -48,29 +48,26 @@ static enum err_code check_secrecy(const struct client_target *t, bool insecure,
                    t->url.text);
 }
 
-/* A path that is too long for a socket address is reached through a descriptor of its directory. */
-static enum err_code shorten_socket(struct client_target *t, struct err *err)
-{
-    CLEANUP(mem) char *for_dir = mem_strdup(t->url.socket);
-    CLEANUP(mem) char *for_name = mem_strdup(t->url.socket);
-    CLEANUP(buf) struct buf path = BUF_INIT(SOCKET_PATH_MAX);
-
-    t->socket_dir = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (t->socket_dir < 0)
-        return err_errno(err, E_UNAVAILABLE, "no server at %s", t->url.text);
-    buf_addf(&path, "/proc/self/fd/%d/%s", t->socket_dir, basename(for_name));
-    if (path.overflowed)
-        return err_set(err, E_INVALID, "the socket's file name in %s is too long", t->url.text);
-    t->socket = buf_take(&path);
-    return E_OK;
-}
-
 static enum err_code take_socket(struct client_target *t, struct err *err)
 {
     if (t->url.socket == NULL)
         return E_OK;
-    if (strlen(t->url.socket) > SOCKET_PATH_MAX)
-        return shorten_socket(t, err);
+    if (strlen(t->url.socket) > SOCKET_PATH_MAX) {
+        /* A path that is too long for a socket address is reached through a descriptor of its
+         * directory. */
+        CLEANUP(mem) char *for_dir = mem_strdup(t->url.socket);
+        CLEANUP(mem) char *for_name = mem_strdup(t->url.socket);
+        CLEANUP(buf) struct buf path = BUF_INIT(SOCKET_PATH_MAX);
+
+        t->socket_dir = open(dirname(for_dir), O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (t->socket_dir < 0)
+            return err_errno(err, E_UNAVAILABLE, "no server at %s", t->url.text);
+        buf_addf(&path, "/proc/self/fd/%d/%s", t->socket_dir, basename(for_name));
+        if (path.overflowed)
+            return err_set(err, E_INVALID, "the socket's file name in %s is too long", t->url.text);
+        t->socket = buf_take(&path);
+        return E_OK;
+    }
     t->socket = mem_strdup(t->url.socket);
     return E_OK;
 }

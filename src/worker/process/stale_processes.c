@@ -164,8 +164,11 @@ static bool is_below(struct hunt *h, const struct proc *p, const struct proc_lis
     return false;
 }
 
-static void find_marked(struct hunt *h, struct proc_list *found)
+/* Looks at all processes once; returns how many were found alive. */
+static size_t one_round(struct hunt *h)
 {
+    CLEANUP(proc_list) struct proc_list found = {VEC_INIT};
+
     VEC_CLEAR(&h->procs.all);
     h->empty = h->starting = 0;
     (void)proc_all(&h->procs);
@@ -175,16 +178,8 @@ static void find_marked(struct hunt *h, struct proc_list *found)
         if (p->state == 'Z' || p->state == 'X' || is_spared(h, p->pid) || is_in(&h->beyond, p))
             continue;
         if (is_in(&h->killed, p) || is_recorded(h, p) || is_marked(h, p))
-            VEC_PUSH(&found->all, *p);
+            VEC_PUSH(&found.all, *p);
     }
-}
-
-/* Looks at all processes once; returns how many were found alive. */
-static size_t one_round(struct hunt *h)
-{
-    CLEANUP(proc_list) struct proc_list found = {VEC_INIT};
-
-    find_marked(h, &found);
     size_t marked = found.all.count;
 
     for (size_t i = 0; marked > 0 && i < h->procs.all.count; i++) {

@@ -187,28 +187,23 @@ void output_add(struct output *o, struct slice bytes, int64_t now_at)
     add_tail(o, slice_make(bytes.data + room, bytes.size - room), now_at);
 }
 
-static void add_notice_line(struct output *o, struct slice line, int64_t now_at)
-{
-    CLEANUP(buf) struct buf b = BUF_INIT(line.size + sizeof(NOTICE) + 2);
-
-    if (o->last != '\n')
-        buf_add_char(&b, '\n');
-    buf_add_str(&b, NOTICE);
-    buf_add_slice(&b, line);
-    buf_add_char(&b, '\n');
-    if (!o->ended)
-        output_add(o, buf_slice(&b), now_at);
-    else if (o->config.cap > 0 && end_of(o) + (int64_t)b.size <= o->config.cap)
-        keep(o, buf_slice(&b), now_at);
-}
-
 void output_notice(struct output *o, struct slice text, int64_t now_at)
 {
     while (text.size > 0) {
         const char *end = memchr(text.data, '\n', text.size);
         size_t size = end != NULL ? (size_t)(end - text.data) : text.size;
+        struct slice line = slice_make(text.data, size);
+        CLEANUP(buf) struct buf b = BUF_INIT(line.size + sizeof(NOTICE) + 2);
 
-        add_notice_line(o, slice_make(text.data, size), now_at);
+        if (o->last != '\n')
+            buf_add_char(&b, '\n');
+        buf_add_str(&b, NOTICE);
+        buf_add_slice(&b, line);
+        buf_add_char(&b, '\n');
+        if (!o->ended)
+            output_add(o, buf_slice(&b), now_at);
+        else if (o->config.cap > 0 && end_of(o) + (int64_t)b.size <= o->config.cap)
+            keep(o, buf_slice(&b), now_at);
         size += end != NULL;
         text = slice_make(text.data + size, text.size - size);
     }

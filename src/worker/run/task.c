@@ -56,22 +56,6 @@ static int64_t timeout_member(struct slice job, struct arena *arena)
     return code == E_OK ? us : 0;
 }
 
-/* A job without a route counts as its only step. */
-static void take_step(struct task *t)
-{
-    struct slice step = raw_member(t->json, "step");
-    struct slice final;
-
-    t->step = 1;
-    t->route = EMIT_NO_ROUTE;
-    if (step.size == 0 || jtext_type_of(step) != JTEXT_OBJECT)
-        return;
-    t->step = (int)int_member(step, "number");
-    t->route = jtext_find(step, "final", &final) && jtext_type_of(final) == JTEXT_TRUE
-                   ? EMIT_ROUTE_FINAL
-                   : EMIT_ROUTE;
-}
-
 static void take_members(struct task *t)
 {
     struct arena *a = &t->arena;
@@ -93,7 +77,18 @@ static void take_members(struct task *t)
     t->attempt = (int)int_member(t->json, "attempt");
     t->lost_before = int_member(t->json, "lost");
     t->timeout_us = timeout_member(t->json, a);
-    take_step(t);
+    /* A job without a route counts as its only step. */
+    struct slice step = raw_member(t->json, "step");
+    struct slice final;
+
+    t->step = 1;
+    t->route = EMIT_NO_ROUTE;
+    if (step.size != 0 && jtext_type_of(step) == JTEXT_OBJECT) {
+        t->step = (int)int_member(step, "number");
+        t->route = jtext_find(step, "final", &final) && jtext_type_of(final) == JTEXT_TRUE
+                       ? EMIT_ROUTE_FINAL
+                       : EMIT_ROUTE;
+    }
     t->body = text_member(t->json, "body", a);
     if (encoded.data != NULL && !base64_decode(encoded, a, &t->body))
         log_warn("job %.*s: its body is not base64", (int)t->id.size, t->id.data);

@@ -33,22 +33,6 @@ bool talk_has_enough(const struct worker *w)
     return talk_free_slots(w) <= 0 && w->waiting + w->talk.reserved > ahead(w) / 2;
 }
 
-/* Starts that the rate allows now, without those already claimed. */
-static int capacity_by_rate(const struct worker *w)
-{
-    int64_t late_us = worker_now(w) - w->rate_at;
-    int slots = talk_free_slots(w);
-
-    if (late_us < 0)
-        return 0;
-    if (late_us > WORKER_RATE_LATE_US)
-        late_us = WORKER_RATE_LATE_US;
-    int due = 1 + (int)(late_us / w->rate_us) - w->talk.reserved;
-
-    due = due < slots ? due : slots;
-    return due > 0 ? due : 0;
-}
-
 /* While an "all" request is under way no jobs are claimed: it does not list jobs granted to a
  * request that overtakes it, so the server would take them back. */
 static bool tells_all(const struct worker *w)
@@ -64,8 +48,20 @@ static int capacity_in_all(const struct worker *w)
 {
     if (w->state != WORKER_UP || !w->served.known || tells_all(w) || talk_has_enough(w))
         return 0;
-    if (w->rate_us > 0)
-        return capacity_by_rate(w);
+    if (w->rate_us > 0) {
+        /* Starts that the rate allows now, without those already claimed. */
+        int64_t late_us = worker_now(w) - w->rate_at;
+        int slots = talk_free_slots(w);
+
+        if (late_us < 0)
+            return 0;
+        if (late_us > WORKER_RATE_LATE_US)
+            late_us = WORKER_RATE_LATE_US;
+        int due = 1 + (int)(late_us / w->rate_us) - w->talk.reserved;
+
+        due = due < slots ? due : slots;
+        return due > 0 ? due : 0;
+    }
     int room = talk_free_slots(w) + ahead(w);
 
     return room > 0 ? room : 0;
@@ -158,10 +154,13 @@ static void add_served(const struct worker *w, struct buf *b)
     buf_add_char(b, '}');
 }
 
-/* Host, boot and the instances before this one are sent until the server has accepted the
- * worker. */
-static void add_instance(const struct worker *w, struct buf *b)
+void talk_add_worker(struct worker *w, struct buf *b)
 {
+    buf_add_str(b, "\"worker\":{\"name\":");
+    jtext_add_string(b, slice_of(w->name));
+    buf_addf(b, ",\"pid\":%d", (int)getpid());
+    /* Host, boot and the instances before this one are sent until the server has accepted the
+     * worker. */
     buf_addf(b, ",\"instance\":\"%s\"", w->instance.own);
     if (!w->talk.connected_once || w->talk.disconnected || w->talk.send_description) {
         jtext_put_string(b, "host", slice_of(w->host));
@@ -174,14 +173,6 @@ static void add_instance(const struct worker *w, struct buf *b)
     }
     if (w->talk.leaving)
         buf_add_str(b, ",\"leaves\":true");
-}
-
-void talk_add_worker(struct worker *w, struct buf *b)
-{
-    buf_add_str(b, "\"worker\":{\"name\":");
-    jtext_add_string(b, slice_of(w->name));
-    buf_addf(b, ",\"pid\":%d", (int)getpid());
-    add_instance(w, b);
     if (w->talk.send_description && w->served.known) {
         buf_addf(b, ",\"version\":\"" WAYBILL_VERSION "\",\"slots\":%d", w->config.slots);
         add_served(w, b);
