@@ -44,21 +44,6 @@ void each_lines_end(struct each_lines *l)
     l->ended = true;
 }
 
-static enum err_code check(const struct each_lines *l, struct slice line, struct err *err)
-{
-    int64_t number = l->count + 1;
-
-    if (line.size > EACH_LINE_MAX)
-        return err_set(err, E_INVALID, "line %" PRId64 " is longer than %zu bytes", number,
-                       EACH_LINE_MAX);
-    if (l->end != '\0' && line.size > 0 && memchr(line.data, '\0', line.size) != NULL)
-        return err_set(err, E_INVALID,
-                       "line %" PRId64 " has a NUL byte, which no argument can have: for input "
-                       "with NULs between the items give --null",
-                       number);
-    return E_OK;
-}
-
 enum err_code each_lines_next(struct each_lines *l, struct slice *ret_line, bool *ret_found,
                               struct err *err)
 {
@@ -74,8 +59,16 @@ enum err_code each_lines_next(struct each_lines *l, struct slice *ret_line, bool
         *ret_found = false;
         return E_OK;
     }
-    if (check(l, line, err) != E_OK)
-        return err->code;
+    int64_t number = l->count + 1;
+
+    if (line.size > EACH_LINE_MAX)
+        return err_set(err, E_INVALID, "line %" PRId64 " is longer than %zu bytes", number,
+                       EACH_LINE_MAX);
+    if (l->end != '\0' && line.size > 0 && memchr(line.data, '\0', line.size) != NULL)
+        return err_set(err, E_INVALID,
+                       "line %" PRId64 " has a NUL byte, which no argument can have: for input "
+                       "with NULs between the items give --null",
+                       number);
     l->from = l->seen = line_end + (end != NULL ? 1 : 0);
     l->count++;
     *ret_line = line;

@@ -17,9 +17,18 @@ bool each_has_columns(const struct each_command *c)
     return c->separator.size > 0 || c->lines > 1;
 }
 
-/* {1}, {2}, …: of a line without columns {1} is all of it. */
-static struct placeholder read_number(const struct each_command *c, const char *at)
+struct placeholder each_placeholder_at(const struct each_command *c, const char *word,
+                                       const char *at)
 {
+    if (at > word && at[-1] == '$')
+        return (struct placeholder){.size = 0};
+    for (enum each_part part = EACH_LINE; part < EACH_COLUMN; part++) {
+        size_t size = strlen(each_placeholders[part].text);
+
+        if (strncmp(at, each_placeholders[part].text, size) == 0)
+            return (struct placeholder){.part = part, .size = size};
+    }
+    /* {1}, {2}, …: of a line without columns {1} is all of it. */
     struct placeholder p = {.part = EACH_COLUMN};
     const char *digit = at + 1;
 
@@ -33,20 +42,6 @@ static struct placeholder read_number(const struct each_command *c, const char *
     if (p.column == 1 && !each_has_columns(c))
         return (struct placeholder){.part = EACH_LINE, .size = p.size};
     return p;
-}
-
-struct placeholder each_placeholder_at(const struct each_command *c, const char *word,
-                                       const char *at)
-{
-    if (at > word && at[-1] == '$')
-        return (struct placeholder){.size = 0};
-    for (enum each_part part = EACH_LINE; part < EACH_COLUMN; part++) {
-        size_t size = strlen(each_placeholders[part].text);
-
-        if (strncmp(at, each_placeholders[part].text, size) == 0)
-            return (struct placeholder){.part = part, .size = size};
-    }
-    return read_number(c, at);
 }
 
 enum err_code each_word_walk(const struct each_command *c, const char *word,

@@ -61,23 +61,6 @@ static int share(const struct each_progress *p, int of)
     return ended >= p->total ? of : (int)((double)ended / (double)p->total * of);
 }
 
-/* "  45% [====>    ]", as wide as there is room; nothing when there is too little. */
-static void add_bar(struct buf *out, const struct each_progress *p, int room)
-{
-    int columns = room - (int)(sizeof("  100% []") - 1);
-
-    if (columns > BAR_COLUMNS_MAX)
-        columns = BAR_COLUMNS_MAX;
-    if (p->total <= 0 || columns < BAR_COLUMNS_MIN)
-        return;
-    int filled = share(p, columns);
-
-    buf_addf(out, "  %3d%% [", share(p, 100));
-    for (int i = 0; i < columns; i++)
-        buf_add_char(out, i < filled ? '=' : (i == filled ? '>' : ' '));
-    buf_add_char(out, ']');
-}
-
 void each_bar_add(struct buf *out, const struct each_progress *p, int width)
 {
     CLEANUP(buf) struct buf counts = BUF_INIT(TEXT_SIZE);
@@ -91,7 +74,19 @@ void each_bar_add(struct buf *out, const struct each_progress *p, int width)
     }
     add_rest(&rest, p);
     buf_add_slice(&line, buf_slice(&counts));
-    add_bar(&line, p, width - (int)(counts.size + rest.size));
+    /* "  45% [====>    ]", as wide as there is room; nothing when there is too little. */
+    int columns = (width - (int)(counts.size + rest.size)) - (int)(sizeof("  100% []") - 1);
+
+    if (columns > BAR_COLUMNS_MAX)
+        columns = BAR_COLUMNS_MAX;
+    if (p->total > 0 && columns >= BAR_COLUMNS_MIN) {
+        int filled = share(p, columns);
+
+        buf_addf(&line, "  %3d%% [", share(p, 100));
+        for (int i = 0; i < columns; i++)
+            buf_add_char(&line, i < filled ? '=' : (i == filled ? '>' : ' '));
+        buf_add_char(&line, ']');
+    }
     buf_add_slice(&line, buf_slice(&rest));
     buf_add(out, buf_text(&line),
             width > 0 && line.size > (size_t)width ? (size_t)width : line.size);
