@@ -37,21 +37,6 @@ static void add_options(struct buf *b, const struct command *c)
     buf_add_char(b, ']');
 }
 
-static void add_arguments(struct buf *b, const struct command *c)
-{
-    jtext_add_key(b, "arguments");
-    buf_add_char(b, '[');
-    for (const struct argument_spec *a = c->arguments; a->value.name != NULL; a++) {
-        jtext_add_comma(b);
-        buf_add_char(b, '{');
-        add_text(b, "name", a->value.name);
-        jtext_put_bool(b, "optional", a->optional);
-        jtext_put_bool(b, "repeats", a->repeats);
-        buf_add_char(b, '}');
-    }
-    buf_add_char(b, ']');
-}
-
 static void add_table(struct buf *b, const struct command *table)
 {
     buf_add_char(b, '[');
@@ -64,28 +49,22 @@ static void add_table(struct buf *b, const struct command *table)
             jtext_add_key(b, "verbs");
             add_table(b, c->verbs);
         } else {
-            add_arguments(b, c);
+            jtext_add_key(b, "arguments");
+            buf_add_char(b, '[');
+            for (const struct argument_spec *a = c->arguments; a->value.name != NULL; a++) {
+                jtext_add_comma(b);
+                buf_add_char(b, '{');
+                add_text(b, "name", a->value.name);
+                jtext_put_bool(b, "optional", a->optional);
+                jtext_put_bool(b, "repeats", a->repeats);
+                buf_add_char(b, '}');
+            }
+            buf_add_char(b, ']');
             add_options(b, c);
         }
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');
-}
-
-/* `help queue pause` is `queue pause --help`. */
-static int explain(struct cli *cli)
-{
-    const char *second = args_word(&cli->args, 1);
-    const char *line[] = {args_word(&cli->args, 0), second != NULL ? second : "--help", "--help"};
-    CLEANUP(args) struct args about = ARGS_INIT;
-    struct err err = ERR_INIT;
-
-    if (cli->args.words.count > 2)
-        return cli_usage(cli, "'%s' is one word too many", args_word(&cli->args, 2));
-    if (args_parse(&about, commands, ARRAY_LEN(line), line, &err) != E_OK)
-        return cli_usage(cli, "%s", err.msg);
-    help_command(stdout, about.parent, about.command, cli->screen.width);
-    return CLI_OK;
 }
 
 int cmd_help(struct cli *cli)
@@ -101,7 +80,19 @@ int cmd_help(struct cli *cli)
         ASSERT(!json.overflowed);
         puts(buf_text(&json));
     } else if (cli->args.words.count > 0) {
-        return explain(cli);
+        /* `help queue pause` is `queue pause --help`. */
+        const char *second = args_word(&cli->args, 1);
+        const char *line[] = {args_word(&cli->args, 0), second != NULL ? second : "--help",
+                              "--help"};
+        CLEANUP(args) struct args about = ARGS_INIT;
+        struct err err = ERR_INIT;
+
+        if (cli->args.words.count > 2)
+            return cli_usage(cli, "'%s' is one word too many", args_word(&cli->args, 2));
+        if (args_parse(&about, commands, ARRAY_LEN(line), line, &err) != E_OK)
+            return cli_usage(cli, "%s", err.msg);
+        help_command(stdout, about.parent, about.command, cli->screen.width);
+        return CLI_OK;
     } else {
         help_overview(stdout, cli->screen.width);
     }

@@ -28,24 +28,6 @@ static const struct column list_columns[] = {
     {.title = "ABOUT"},
 };
 
-static void add_row(struct table *t, const json_t *job, int64_t now_at)
-{
-    CLEANUP(buf) struct buf about = BUF_INIT(4096);
-    CLEANUP(buf) struct buf what = BUF_INIT(JOB_SUMMARY_MAX);
-    char age[SHORT_TEXT_SIZE];
-    const char *state = reply_text(job, "state");
-
-    table_add(t, COLOUR_PLAIN, reply_text(job, "id"));
-    table_add(t, state_colour(state), state);
-    table_add(t, COLOUR_PLAIN, reply_text(job, "queue"));
-    table_add(t, COLOUR_PLAIN, age_format(now_at - reply_time(job, "created_at"), age));
-    table_add_count(t, COLOUR_PLAIN, reply_int(job, "attempt"));
-    job_summary(job, &what);
-    table_add(t, COLOUR_PLAIN, buf_text(&what));
-    job_about(job, now_at, &about);
-    table_add(t, COLOUR_PLAIN, buf_text(&about));
-}
-
 static void print_page(const struct cli *cli, const struct client_reply *page, struct table *t)
 {
     const json_t *jobs = json_object_get(page->json, "jobs");
@@ -57,10 +39,24 @@ static void print_page(const struct cli *cli, const struct client_reply *page, s
         return;
     }
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
-        if (args_has(&cli->args, "ids"))
+        if (args_has(&cli->args, "ids")) {
             puts(reply_text(job, "id"));
-        else
-            add_row(t, job, now_at);
+        } else {
+            CLEANUP(buf) struct buf about = BUF_INIT(4096);
+            CLEANUP(buf) struct buf what = BUF_INIT(JOB_SUMMARY_MAX);
+            char age[SHORT_TEXT_SIZE];
+            const char *state = reply_text(job, "state");
+
+            table_add(t, COLOUR_PLAIN, reply_text(job, "id"));
+            table_add(t, state_colour(state), state);
+            table_add(t, COLOUR_PLAIN, reply_text(job, "queue"));
+            table_add(t, COLOUR_PLAIN, age_format(now_at - reply_time(job, "created_at"), age));
+            table_add_count(t, COLOUR_PLAIN, reply_int(job, "attempt"));
+            job_summary(job, &what);
+            table_add(t, COLOUR_PLAIN, buf_text(&what));
+            job_about(job, now_at, &about);
+            table_add(t, COLOUR_PLAIN, buf_text(&about));
+        }
     }
 }
 

@@ -67,18 +67,6 @@ static void fill(const struct args *a, const struct lists *l, struct worker_conf
     c->lease_us = args_duration_us(a, "lease", WORKER_LEASE_US);
 }
 
-static enum err_code check_lengths(const struct args *a, const struct worker_config *c,
-                                   struct err *err)
-{
-    if (c->lease_us < LEASE_MIN_US || c->lease_us > LEASE_MAX_US)
-        return err_set(err, E_INVALID, "--lease: must be from 1s to 24h");
-    if (args_has(a, "lifetime") && c->n_topics == 0)
-        return err_set(err, E_INVALID, "--lifetime goes with --subscribe");
-    if (c->lifetime_us < WORKER_LIFETIME_MIN_US || c->lifetime_us > WORKER_LIFETIME_MAX_US)
-        return err_set(err, E_INVALID, "--lifetime: must be from 1s to 10000d");
-    return E_OK;
-}
-
 /* The programs we run must not inherit the descriptor. */
 static enum err_code take_parent_fd(const struct args *a, int *ret_fd, struct err *err)
 {
@@ -106,8 +94,12 @@ static enum err_code run(const struct args *a, struct lists *lists, struct err *
     fill(a, lists, &config);
     config.client.token = token_file != NULL ? buf_text(&token) : NULL;
     config.announces = parent_fd < 0;
-    if (check_lengths(a, &config, err) != E_OK)
-        return err->code;
+    if (config.lease_us < LEASE_MIN_US || config.lease_us > LEASE_MAX_US)
+        return err_set(err, E_INVALID, "--lease: must be from 1s to 24h");
+    if (args_has(a, "lifetime") && config.n_topics == 0)
+        return err_set(err, E_INVALID, "--lifetime goes with --subscribe");
+    if (config.lifetime_us < WORKER_LIFETIME_MIN_US || config.lifetime_us > WORKER_LIFETIME_MAX_US)
+        return err_set(err, E_INVALID, "--lifetime: must be from 1s to 10000d");
     return worker_run(&config, parent_fd, err);
 }
 

@@ -48,11 +48,15 @@ static double rate_of(const struct rate_sample *base, const json_t *queue, int64
     return n <= 0 ? 0 : (double)n * (double)US_PER_S / (double)(now_at - base->at);
 }
 
-static void keep(struct rates *r, const json_t *queues, int64_t now_at)
+void rates_update(struct rates *r, json_t *queues, int64_t now_at)
 {
+    const struct rate_sample *base = find_base(r, now_at);
+    json_t *queue = NULL;
+
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
+        json_object_set_new(queue, QUEUE_RATE, json_real(rate_of(base, queue, now_at)));
     const struct rate_sample *last = &r->samples[(r->next + RATE_SAMPLES - 1) % RATE_SAMPLES];
     struct rate_sample *s = &r->samples[r->next];
-    json_t *queue = NULL;
 
     if (last->ended != NULL && now_at - last->at < SPACING_US)
         return;
@@ -61,16 +65,6 @@ static void keep(struct rates *r, const json_t *queues, int64_t now_at)
     for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
         json_object_set_new(s->ended, reply_text(queue, "name"), json_integer(count_ended(queue)));
     r->next = (r->next + 1) % RATE_SAMPLES;
-}
-
-void rates_update(struct rates *r, json_t *queues, int64_t now_at)
-{
-    const struct rate_sample *base = find_base(r, now_at);
-    json_t *queue = NULL;
-
-    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
-        json_object_set_new(queue, QUEUE_RATE, json_real(rate_of(base, queue, now_at)));
-    keep(r, queues, now_at);
 }
 
 bool rates_moving(const json_t *queues)

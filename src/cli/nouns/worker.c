@@ -12,22 +12,6 @@
 
 #define RUNNING_MAX "1000" /* the server's maximum for one page */
 
-static enum err_code no_worker(const json_t *workers, const char *name, struct err *err)
-{
-    VEC(const char *) names = VEC_INIT;
-    json_t *worker = NULL;
-
-    for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++)
-        VEC_PUSH(&names, reply_text(worker, "name"));
-    const char *near = nearest_word(slice_of(name), names.items, names.count);
-
-    err_set(err, E_NOT_FOUND, "there is no worker '%s'%s%s%s", name,
-            near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-            near != NULL ? "'?" : "");
-    VEC_DEINIT(&names);
-    return err->code;
-}
-
 /* The worker at that place of the list, as JSON text: the server has no request for one worker. */
 static bool find_text(struct slice reply, size_t place, struct slice *ret_worker)
 {
@@ -61,7 +45,17 @@ static enum err_code show_one(const struct cli *cli, const struct client_reply *
         noun_print_page(NOUN_WORKER, worker, clock_wall_us(), &cli->screen);
         return E_OK;
     }
-    return no_worker(workers, name, err);
+    VEC(const char *) names = VEC_INIT;
+
+    for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++)
+        VEC_PUSH(&names, reply_text(worker, "name"));
+    const char *near = nearest_word(slice_of(name), names.items, names.count);
+
+    err_set(err, E_NOT_FOUND, "there is no worker '%s'%s%s%s", name,
+            near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+            near != NULL ? "'?" : "");
+    VEC_DEINIT(&names);
+    return err->code;
 }
 
 static int show(struct cli *cli)

@@ -67,21 +67,6 @@ static enum err_code add_line(struct lines *l, struct slice text, struct err *er
     return E_OK;
 }
 
-static void print_answer(struct lines *l, size_t number, struct slice line)
-{
-    json_t *answer = json_loadb(line.data, line.size, 0, NULL);
-    const json_t *error = json_object_get(answer, "error");
-
-    if (error != NULL) {
-        fault(l, number, reply_text(error, "message"));
-    } else if (l->cli->json) {
-        print_json(line);
-    } else {
-        puts(reply_text(answer, "id"));
-    }
-    json_decref(answer);
-}
-
 static enum err_code send_piece(struct lines *l, struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
@@ -100,8 +85,18 @@ static enum err_code send_piece(struct lines *l, struct err *err)
         return err_wrap(err, "%s:%zu and after", l->file, l->numbers.items[0]);
     for (const char *at = buf_text(&reply.text); *at != '\0' && i < l->numbers.count; i++) {
         size_t size = strcspn(at, "\n");
+        struct slice line = slice_make(at, size);
+        json_t *answer = json_loadb(line.data, line.size, 0, NULL);
+        const json_t *error = json_object_get(answer, "error");
 
-        print_answer(l, l->numbers.items[i], slice_make(at, size));
+        if (error != NULL) {
+            fault(l, l->numbers.items[i], reply_text(error, "message"));
+        } else if (l->cli->json) {
+            print_json(line);
+        } else {
+            puts(reply_text(answer, "id"));
+        }
+        json_decref(answer);
         at += size + (at[size] == '\n');
     }
     if (i < l->numbers.count)

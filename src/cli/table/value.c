@@ -79,32 +79,29 @@ static enum err_code check_pair(const struct value_spec *spec, const char *text,
     return E_OK;
 }
 
-static enum err_code not_a_state(struct slice word, struct err *err)
-{
-    const char *names[JOB_STATE_COUNT];
-    size_t count = 0;
-
-    for (int s = JOB_NONE + 1; s < JOB_STATE_COUNT; s++)
-        names[count++] = job_state_name((enum job_state)s);
-    const char *near = nearest_word(word, names, count);
-
-    if (near != NULL)
-        return err_set(err, E_INVALID, "'%.*s' is not a state of a job; did you mean '%s'?",
-                       (int)word.size, word.data, near);
-    return err_set(err, E_INVALID,
-                   "'%.*s' is not a state of a job (staged held scheduled ready running done "
-                   "failed cancelled relayed)",
-                   (int)word.size, word.data);
-}
-
 static enum err_code check_states(const struct value_spec *spec, const char *text, struct err *err)
 {
     (void)spec;
     for (;;) {
         struct slice word = slice_make(text, strcspn(text, ","));
 
-        if (job_state_parse(word) == JOB_NONE)
-            return not_a_state(word, err);
+        if (job_state_parse(word) == JOB_NONE) {
+            const char *names[JOB_STATE_COUNT];
+            size_t count = 0;
+
+            for (int s = JOB_NONE + 1; s < JOB_STATE_COUNT; s++)
+                names[count++] = job_state_name((enum job_state)s);
+            const char *near = nearest_word(word, names, count);
+
+            if (near != NULL)
+                return err_set(err, E_INVALID, "'%.*s' is not a state of a job; did you mean '%s'?",
+                               (int)word.size, word.data, near);
+            return err_set(
+                err, E_INVALID,
+                "'%.*s' is not a state of a job (staged held scheduled ready running done "
+                "failed cancelled relayed)",
+                (int)word.size, word.data);
+        }
         if (text[word.size] == '\0')
             return E_OK;
         text += word.size + 1;

@@ -14,22 +14,6 @@ static void add_start(struct buf *b, struct slice text)
     buf_add_slice(b, utf8_cut(text, b->limit - b->size));
 }
 
-static void add_params(struct buf *b, json_t *params)
-{
-    for (void *it = json_object_iter(params); it != NULL && b->size < b->limit;
-         it = json_object_iter_next(params, it)) {
-        const char *key = json_object_iter_key(it);
-        const char *text = json_string_value(json_object_iter_value(it));
-        CLEANUP(mem) char *json = text == NULL ? reply_json(params, key) : NULL;
-
-        if (b->size > 0)
-            buf_add_char(b, ' ');
-        add_start(b, slice_of(key));
-        add_start(b, SLICE("="));
-        add_start(b, slice_of(text != NULL ? text : json != NULL ? json : ""));
-    }
-}
-
 /* The size of a value that is too large for a list, and how it begins; nothing when it is not. */
 static void add_cut(struct buf *b, const json_t *cut, const char *from)
 {
@@ -54,8 +38,22 @@ void job_summary(const json_t *job, struct buf *out)
     add_start(&what, buf_slice(&command));
     if (what.size == 0)
         add_cut(&what, json_object_get(cut, "options"), "\"command\":");
-    if (what.size == 0)
-        add_params(&what, json_object_get(job, "params"));
+    if (what.size == 0) {
+        json_t *params = json_object_get(job, "params");
+
+        for (void *it = json_object_iter(params); it != NULL && what.size < what.limit;
+             it = json_object_iter_next(params, it)) {
+            const char *key = json_object_iter_key(it);
+            const char *text = json_string_value(json_object_iter_value(it));
+            CLEANUP(mem) char *json = text == NULL ? reply_json(params, key) : NULL;
+
+            if (what.size > 0)
+                buf_add_char(&what, ' ');
+            add_start(&what, slice_of(key));
+            add_start(&what, SLICE("="));
+            add_start(&what, slice_of(text != NULL ? text : json != NULL ? json : ""));
+        }
+    }
     if (what.size == 0)
         add_cut(&what, json_object_get(cut, "params"), "{");
     if (what.size == 0)

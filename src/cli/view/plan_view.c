@@ -26,21 +26,6 @@ static const char *on_error(const json_t *step)
     return *reply_text(step, "on_error") != '\0' ? reply_text(step, "on_error") : "stop";
 }
 
-static void print_head(const json_t *job, size_t number, size_t count, const struct screen *s)
-{
-    const char *state = reply_text(job, "state");
-    const char *known = reply_text(job, "known");
-    CLEANUP(buf) struct buf queue = BUF_INIT(LINE_SIZE_MAX);
-
-    clean_text(&queue, slice_of(reply_text(job, "queue")));
-    if (count > 1)
-        printf("job %zu  ", number);
-    if (*known != '\0')
-        printf("known as %s, nothing is added  ", known);
-    printf("queue %s  %s%s%s\n", buf_text(&queue), screen_on(s, state_colour(state)), state,
-           screen_off(s, state_colour(state)));
-}
-
 /* Of a job without steps. */
 static void print_command(const json_t *job)
 {
@@ -62,8 +47,17 @@ void plan_print(const json_t *answer, const struct screen *s)
         CLEANUP(table) struct table t;
         const json_t *steps = json_object_get(job, "steps");
         const json_t *step = NULL;
+        const char *state = reply_text(job, "state");
+        const char *known = reply_text(job, "known");
+        CLEANUP(buf) struct buf queue = BUF_INIT(LINE_SIZE_MAX);
 
-        print_head(job, i + 1, json_array_size(plan), s);
+        clean_text(&queue, slice_of(reply_text(job, "queue")));
+        if (json_array_size(plan) > 1)
+            printf("job %zu  ", i + 1);
+        if (*known != '\0')
+            printf("known as %s, nothing is added  ", known);
+        printf("queue %s  %s%s%s\n", buf_text(&queue), screen_on(s, state_colour(state)), state,
+               screen_off(s, state_colour(state)));
         print_command(job);
         table_init(&t, columns, ARRAY_LEN(columns));
         for (size_t n = 0; (step = json_array_get(steps, n)) != NULL; n++) {
