@@ -11,7 +11,6 @@
 #include "cli/view/job_view.h"
 #include "cli/view/queue_view.h"
 #include "cli/view/reply_json.h"
-#include "cli/view/worker_view.h"
 
 #define FOLD_ABOVE 8 /* queues: fewer are all shown while none of them moves */
 #define BAR_COLUMNS 16
@@ -278,7 +277,7 @@ static void print_workers(const struct screen *s, const struct overview *o, int6
     json_t *worker = NULL;
 
     for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++) {
-        if (!o->folds || worker_lives(worker) || reply_int(worker, "running") > 0)
+        if (!o->folds || reply_is_true(worker, "live") || reply_int(worker, "running") > 0)
             json_array_append(live, worker);
     }
     size_t gone = json_array_size(workers) - json_array_size(live);

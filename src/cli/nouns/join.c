@@ -74,6 +74,25 @@ const struct command join_verbs[] = {
 
 /* ---- how they are shown ---- */
 
+static void write_fired(const struct view_field *f, const struct view_source *from,
+                        struct view_text *out)
+{
+    int64_t at = reply_time(from->item, "fired_at");
+    char age[SHORT_TEXT_SIZE];
+
+    view_int(f, from, out);
+    if (at > 0)
+        buf_addf(&out->text, ", the last time %s ago", age_format(from->now_at - at, age));
+}
+
+/* 3/10 */
+static void write_arrived(const struct view_field *f, const struct view_source *from,
+                          struct view_text *out)
+{
+    view_int(f, from, out);
+    buf_addf(&out->text, "/%" PRId64, reply_int(from->parent, "count"));
+}
+
 const struct noun join_noun = {
     .name = "join",
     .plural = "joins",
@@ -92,11 +111,10 @@ const struct noun join_noun = {
     .page = {{.title = "key", .member = "key"},
              {.title = "count", .member = "count", .write = view_int},
              {.title = "then", .member = "then", .write = view_dests},
-             {.title = "fired", .member = "fired", .write = join_write_fired}},
+             {.title = "fired", .member = "fired", .write = write_fired}},
     .part = "arrivals",
-    .part_columns =
-        {{.title = "KEY", .member = "key"},
-         {.title = "ARRIVED", .member = "count", .write = join_write_arrived, .right = true},
-         {.title = "FIRST", .member = "first_at", .write = view_ago, .right = true},
-         {.title = "JOBS", .member = "jobs", .write = view_words}},
+    .part_columns = {{.title = "KEY", .member = "key"},
+                     {.title = "ARRIVED", .member = "count", .write = write_arrived, .right = true},
+                     {.title = "FIRST", .member = "first_at", .write = view_ago, .right = true},
+                     {.title = "JOBS", .member = "jobs", .write = view_words}},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -7,6 +8,7 @@
 #include "cli/request/noun_request.h"
 #include "cli/table/command_options.h"
 #include "cli/table/noun.h"
+#include "cli/view/job_view.h"
 #include "cli/view/queue_view.h"
 #include "cli/view/reply_json.h"
 #include "core/queue/def.h"
@@ -93,48 +95,13 @@ static const struct option_spec queue_log_options[] = {
 const struct command queue_verbs[] = {
     NOUN_LIST("List all queues with their states and counts"),
     NOUN_SHOW(NOUN_QUEUE, "Show a queue: state, counts, definition"),
-    {
-        .name = "pause",
-        .help = "Accept new jobs, but start none",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = set_state,
-    },
-    {
-        .name = "resume",
-        .help = "Accept and start jobs again (same as up)",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = set_state,
-    },
-    {
-        .name = "drain",
-        .help = "Refuse new jobs, but start those already queued",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = set_state,
-    },
-    {
-        .name = "down",
-        .help = "Refuse new jobs and start none",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = set_state,
-    },
-    {
-        .name = "up",
-        .help = "Accept and start jobs",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = set_state,
-    },
-    {
-        .name = "restart",
-        .help = "Return the running jobs to the queue and restart its programs",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = restart,
-    },
+    NOUN_ACT(NOUN_QUEUE, "pause", "Accept new jobs, but start none", set_state),
+    NOUN_ACT(NOUN_QUEUE, "resume", "Accept and start jobs again (same as up)", set_state),
+    NOUN_ACT(NOUN_QUEUE, "drain", "Refuse new jobs, but start those already queued", set_state),
+    NOUN_ACT(NOUN_QUEUE, "down", "Refuse new jobs and start none", set_state),
+    NOUN_ACT(NOUN_QUEUE, "up", "Accept and start jobs", set_state),
+    NOUN_ACT(NOUN_QUEUE, "restart", "Return the running jobs to the queue and restart its programs",
+             restart),
     {
         .name = "log",
         .help = "Show the history of a queue: state changes, failures, broken programs",
@@ -149,13 +116,7 @@ const struct command queue_verbs[] = {
         .options = {dry_run_option, server_options},
         .run = empty,
     },
-    {
-        .name = "rm",
-        .help = "Remove a queue that has no jobs",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = remove_queue,
-    },
+    NOUN_ACT(NOUN_QUEUE, "rm", "Remove a queue that has no jobs", remove_queue),
     {.name = NULL},
 };
 
@@ -167,19 +128,93 @@ static enum err_code check_queue_name(const char *noun, struct slice name, struc
     return queue_name_check(name, err);
 }
 
+static void write_state(const struct view_field *f, const struct view_source *from,
+                        struct view_text *out)
+{
+    view_string(f, from, out);
+    out->colour = strcmp(buf_text(&out->text), "up") == 0 ? COLOUR_GREEN : COLOUR_YELLOW;
+}
+
+/* Jobs in the state that the member names; 0 is dim. */
+static void write_count(const struct view_field *f, const struct view_source *from,
+                        struct view_text *out)
+{
+    int64_t n = queue_count(from->item, f->member);
+
+    buf_addf(&out->text, "%" PRId64, n);
+    out->colour = n == 0 ? COLOUR_DIM : state_colour(f->member);
+}
+
+static bool has_count(const struct view_field *f, const json_t *queue)
+{
+    return queue_count(queue, f->member) != 0;
+}
+
+static void write_nonzero(const struct view_field *f, const struct view_source *from,
+                          struct view_text *out)
+{
+    if (has_count(f, from->item))
+        write_count(f, from, out);
+}
+
+static void write_next(const struct view_field *f, const struct view_source *from,
+                       struct view_text *out)
+{
+    int64_t next_at = queue_next_at(from->item);
+    char age[SHORT_TEXT_SIZE];
+
+    if (next_at > 0)
+        buf_addf(&out->text, "%s, created %s ago", reply_text(from->item, f->member),
+                 age_format(from->now_at - next_at, age));
+}
+
+static void write_why(const struct view_field *f, const struct view_source *from,
+                      struct view_text *out)
+{
+    (void)f;
+    queue_add_why(from->item, from->now_at, &out->text);
+}
+
+static void write_rate(const struct view_field *f, const struct view_source *from,
+                       struct view_text *out)
+{
+    double rate = json_real_value(json_object_get(from->item, f->member));
+
+    if (rate > 0)
+        buf_addf(&out->text, rate < 10 ? "%.1f" : "%.0f", rate);
+}
+
+static bool has_rate(const struct view_field *f, const json_t *queue)
+{
+    return json_is_real(json_object_get(queue, f->member));
+}
+
+/* The end of its page: broken programs and the definition. */
+static void print_more(const json_t *queue, const struct screen *s)
+{
+    const json_t *definition = json_object_get(queue, "definition");
+
+    queue_print_broken(queue, "  ", s);
+    if (json_object_size(definition) == 0)
+        return;
+    CLEANUP(mem) char *text = json_dumps(definition, JSON_INDENT(2));
+
+    fprintf(screen_out(s), "definition %s\n", text);
+}
+
 /* The jobs of a queue in a state.  Columns of rare states are shown when they are used. */
-#define QUEUE_COLUMN(state, heading)                                                     \
-    {                                                                                    \
-        .title = (heading), .member = (state), .write = queue_write_count, .right = true \
+#define QUEUE_COLUMN(state, heading)                                               \
+    {                                                                              \
+        .title = (heading), .member = (state), .write = write_count, .right = true \
     }
-#define QUEUE_RARE_COLUMN(state, heading)                                                 \
-    {                                                                                     \
-        .title = (heading), .member = (state), .write = queue_write_count, .right = true, \
-        .used = queue_has_count                                                           \
+#define QUEUE_RARE_COLUMN(state, heading)                                           \
+    {                                                                               \
+        .title = (heading), .member = (state), .write = write_count, .right = true, \
+        .used = has_count                                                           \
     }
-#define QUEUE_LINE(state)                                                 \
-    {                                                                     \
-        .title = (state), .member = (state), .write = queue_write_nonzero \
+#define QUEUE_LINE(state)                                           \
+    {                                                               \
+        .title = (state), .member = (state), .write = write_nonzero \
     }
 
 const struct noun queue_noun = {
@@ -188,7 +223,7 @@ const struct noun queue_noun = {
     .check_name = check_queue_name,
     .columns =
         {{.title = "QUEUE", .member = "name"},
-         {.title = "STATE", .member = "state", .write = queue_write_state},
+         {.title = "STATE", .member = "state", .write = write_state},
          QUEUE_RARE_COLUMN("staged", "STAGED"),
          QUEUE_RARE_COLUMN("held", "HELD"),
          QUEUE_RARE_COLUMN("scheduled", "SCHEDULED"),
@@ -201,11 +236,11 @@ const struct noun queue_noun = {
          {.title = "NEXT AGE", .member = "next_created_at", .write = view_age, .right = true},
          {.title = "ENDED/S",
           .member = QUEUE_RATE,
-          .write = queue_write_rate,
+          .write = write_rate,
           .right = true,
-          .used = queue_has_rate}},
-    .heading = {{.title = "state", .member = "state", .write = queue_write_state},
-                {.title = "why", .member = "why", .write = queue_write_why}},
+          .used = has_rate}},
+    .heading = {{.title = "state", .member = "state", .write = write_state},
+                {.title = "why", .member = "why", .write = write_why}},
     .page = {QUEUE_LINE("staged"),
              QUEUE_LINE("held"),
              QUEUE_LINE("scheduled"),
@@ -215,7 +250,7 @@ const struct noun queue_noun = {
              QUEUE_LINE("failed"),
              QUEUE_LINE("cancelled"),
              QUEUE_LINE("relayed"),
-             {.title = "next", .member = "next", .write = queue_write_next},
+             {.title = "next", .member = "next", .write = write_next},
              {.title = "restarts", .member = "restarts", .write = view_nonzero}},
-    .print_more = queue_print_more,
+    .print_more = print_more,
 };

@@ -46,17 +46,18 @@ const struct command signal_verbs[] = {
         .options = {server_options},
         .run = raise_signal,
     },
-    {
-        .name = "clear",
-        .help = "Reset signals to 0",
-        .arguments = {NOUN_NAMES(NOUN_SIGNAL)},
-        .options = {server_options},
-        .run = clear,
-    },
+    NOUN_ACT(NOUN_SIGNAL, "clear", "Reset signals to 0", clear),
     {.name = NULL},
 };
 
 /* ---- how they are shown ---- */
+
+static void write_take(const struct view_field *f, const struct view_source *from,
+                       struct view_text *out)
+{
+    if (reply_is_true(from->item, f->member))
+        buf_add_str(&out->text, "takes it");
+}
 
 const struct noun signal_noun = {
     .name = "signal",
@@ -74,8 +75,7 @@ const struct noun signal_noun = {
     .page = {{.title = "changed", .member = "changed_at", .write = view_ago},
              {.title = "waiting", .member = "waiters", .write = view_int}},
     .part = "waiting",
-    .part_columns =
-        {{.title = "JOB", .member = "id"},
-         {.title = "NEEDS", .member = "count", .write = view_int, .right = true},
-         {.title = "", .member = "take", .write = signal_write_take, .colour = COLOUR_DIM}},
+    .part_columns = {{.title = "JOB", .member = "id"},
+                     {.title = "NEEDS", .member = "count", .write = view_int, .right = true},
+                     {.title = "", .member = "take", .write = write_take, .colour = COLOUR_DIM}},
 };

@@ -69,3 +69,13 @@ int noun_show(struct cli *cli);
         .name = "show", .help = (text), .arguments = {NOUN_NAMES(id)}, \
         .options = {server_options}, .run = noun_show,                 \
     }
+
+/* A verb that takes names of the noun and no options of its own. */
+#define NOUN_ACT(id, word, text, function)                             \
+    {                                                                  \
+        .name = (word), .help = (text), .arguments = {NOUN_NAMES(id)}, \
+        .options = {server_options}, .run = (function),                \
+    }
+
+/* A member that `workers show` adds: an array of the jobs that run, those of other workers too. */
+#define WORKER_JOBS "running_jobs"

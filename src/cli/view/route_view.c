@@ -177,30 +177,3 @@ void steps_print(const json_t *job, const struct screen *s)
     fputs("\n  steps\n", screen_out(s));
     table_print(&t, s);
 }
-
-/* ---- signals and joins ---- */
-
-void signal_write_take(const struct view_field *f, const struct view_source *from,
-                       struct view_text *out)
-{
-    if (reply_is_true(from->item, f->member))
-        buf_add_str(&out->text, "takes it");
-}
-
-void join_write_fired(const struct view_field *f, const struct view_source *from,
-                      struct view_text *out)
-{
-    int64_t at = reply_time(from->item, "fired_at");
-    char age[SHORT_TEXT_SIZE];
-
-    view_int(f, from, out);
-    if (at > 0)
-        buf_addf(&out->text, ", the last time %s ago", age_format(from->now_at - at, age));
-}
-
-void join_write_arrived(const struct view_field *f, const struct view_source *from,
-                        struct view_text *out)
-{
-    view_int(f, from, out);
-    buf_addf(&out->text, "/%" PRId64, reply_int(from->parent, "count"));
-}

@@ -19,8 +19,3 @@ void conditions_add(struct buf *out, const json_t *conditions);
 
 /* The steps of a job with their states. */
 void steps_print(const json_t *job, const struct screen *s);
-
-/* Fields of signals and joins. */
-view_field_fn signal_write_take;
-view_field_fn join_write_fired;
-view_field_fn join_write_arrived; /* 3/10 */

@@ -18,7 +18,6 @@
 #include "cli/view/job_view.h"
 #include "cli/view/queue_view.h"
 #include "cli/view/screen.h"
-#include "cli/view/worker_view.h"
 
 static void json_cleanup(json_t **json)
 {
