@@ -20,10 +20,7 @@ struct arena {
 #define ARENA_INIT ((struct arena){.blocks = NULL})
 
 void arena_deinit(struct arena *a);
-static inline void arena_cleanup(struct arena *a)
-{
-    arena_deinit(a);
-}
+CLEANUP_BY_DEINIT(arena)
 
 /* Forgets all that was handed out and keeps one ordinary block for the next use. */
 void arena_clear(struct arena *a);

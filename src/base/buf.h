@@ -26,10 +26,7 @@ struct buf {
 #define BUF_INIT(ceiling) ((struct buf){.limit = (ceiling)})
 
 void buf_deinit(struct buf *b);
-static inline void buf_cleanup(struct buf *b)
-{
-    buf_deinit(b);
-}
+CLEANUP_BY_DEINIT(buf)
 
 /* Empties it and forgets an overflow; the memory stays for the next use. */
 void buf_clear(struct buf *b);

@@ -14,6 +14,13 @@
 #define NORETURN __attribute__((noreturn))
 #define CLEANUP(type) __attribute__((cleanup(type##_cleanup)))
 
+/* For CLEANUP(type): struct type is released by type_deinit. */
+#define CLEANUP_BY_DEINIT(type)                           \
+    static inline void type##_cleanup(struct type *value) \
+    {                                                     \
+        type##_deinit(value);                             \
+    }
+
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Hands a pointer on: the variable forgets it, so that its CLEANUP has nothing to release. */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 struct map_slot;
 
 struct map {
@@ -22,10 +24,7 @@ struct map {
 #define MAP_INIT ((struct map){.slots = NULL})
 
 void map_deinit(struct map *m);
-static inline void map_cleanup(struct map *m)
-{
-    map_deinit(m);
-}
+CLEANUP_BY_DEINIT(map)
 
 void *map_find(const struct map *m, int64_t key);      /* NULL when it is not there */
 void map_put(struct map *m, int64_t key, void *value); /* replaces */

@@ -18,10 +18,7 @@ struct store_files {
 #define STORE_FILES_INIT ((struct store_files){.dir = OWN_DIR_INIT})
 
 void store_files_deinit(struct store_files *f);
-static inline void store_files_cleanup(struct store_files *f)
-{
-    store_files_deinit(f);
-}
+CLEANUP_BY_DEINIT(store_files)
 
 /* No server was named, and there is no socket in the data directory: whoever listens elsewhere is
  * another's server. */

@@ -37,10 +37,7 @@ enum {
                        OVERVIEW_WAITING, false})
 
 void overview_deinit(struct overview *o);
-static inline void overview_cleanup(struct overview *o)
-{
-    overview_deinit(o);
-}
+CLEANUP_BY_DEINIT(overview)
 
 /* Asks the server for all of it; `o` is empty before. */
 MUST_CHECK enum err_code overview_get(struct cli *cli, struct overview *o, struct err *err);

@@ -12,7 +12,7 @@ void args_deinit(struct args *a)
     VEC_DEINIT(&a->program);
 }
 
-const struct command *command_find(const struct command *table, const char *name)
+static const struct command *command_find(const struct command *table, const char *name)
 {
     for (const struct command *c = table; c->name != NULL; c++) {
         if (strcmp(c->name, name) == 0)

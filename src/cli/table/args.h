@@ -33,10 +33,7 @@ struct args {
 #define ARGS_INIT ((struct args){.command = NULL})
 
 void args_deinit(struct args *a);
-static inline void args_cleanup(struct args *a)
-{
-    args_deinit(a);
-}
+CLEANUP_BY_DEINIT(args)
 
 /* `argv` without the program's name.  E_INVALID: a usage error; `a` has what was parsed. */
 MUST_CHECK enum err_code args_parse(struct args *a, const struct command *table, int argc,

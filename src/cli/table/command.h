@@ -112,6 +112,3 @@ const struct option_spec *command_next_option(const struct command *c, unsigned 
 /* What to write instead of the word `at`, which another tool knows (`after` is the next one, or
  * NULL); NULL when it is none of those. */
 const char *command_foreign(const struct command *c, const char *at, const char *after);
-
-/* The command of that name in a table, or NULL. */
-const struct command *command_find(const struct command *table, const char *name);

@@ -92,10 +92,7 @@ struct table {
 
 void table_init(struct table *t, const struct column *columns, size_t n_columns);
 void table_deinit(struct table *t);
-static inline void table_cleanup(struct table *t)
-{
-    table_deinit(t);
-}
+CLEANUP_BY_DEINIT(table)
 
 void table_add(struct table *t, enum colour colour, const char *text);
 void table_addf(struct table *t, enum colour colour, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -94,10 +94,7 @@ struct definitions {
 
 void definitions_init(struct definitions *d);
 void definitions_deinit(struct definitions *d);
-static inline void definitions_cleanup(struct definitions *d)
-{
-    definitions_deinit(d);
-}
+CLEANUP_BY_DEINIT(definitions)
 
 /* Adds one YAML text (several documents allowed).  On failure d is as it was before.  Where
  * mistakes are gathered, E_OK means only that the text was read: a definition with a mistake is
@@ -115,10 +112,7 @@ MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
 MUST_CHECK enum err_code definitions_check_names(const struct definitions *d, struct err *err);
 
 void definition_faults_deinit(struct definition_faults *faults);
-static inline void definition_faults_cleanup(struct definition_faults *faults)
-{
-    definition_faults_deinit(faults);
-}
+CLEANUP_BY_DEINIT(definition_faults)
 
 /* Gathers or returns the mistake that a text cannot be read. */
 MUST_CHECK enum err_code definitions_unread(const struct definitions *d, struct err *err);

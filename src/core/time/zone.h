@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 /* From this second on (UTC) clocks are ahead of UTC by offset_s. */
 struct zone_change {
     int64_t at_s;
@@ -54,10 +56,7 @@ struct zone {
 #define ZONE_UTC ((struct zone){.changes = NULL})
 
 void zone_deinit(struct zone *z);
-static inline void zone_cleanup(struct zone *z)
-{
-    zone_deinit(z);
-}
+CLEANUP_BY_DEINIT(zone)
 
 /* How far clocks are ahead of UTC at that instant. */
 int64_t zone_offset_us(const struct zone *z, int64_t at);

@@ -12,7 +12,8 @@
 #define BAR_COLUMNS_MIN 5
 #define TEXT_SIZE 200
 
-void each_add_count(struct buf *out, int64_t n)
+/* A number with commas between its thousands. */
+static void add_count(struct buf *out, int64_t n)
 {
     char digits[24];
     int size = snprintf(digits, sizeof(digits), "%" PRId64, n);
@@ -27,7 +28,7 @@ void each_add_count(struct buf *out, int64_t n)
 static void add_rate(struct buf *out, double rate)
 {
     if (rate >= 10)
-        each_add_count(out, (int64_t)(rate + 0.5));
+        add_count(out, (int64_t)(rate + 0.5));
     else
         buf_addf(out, "%.1f", rate);
     buf_add_str(out, "/s");
@@ -40,11 +41,11 @@ static void add_rest(struct buf *out, const struct each_progress *p)
 
     if (p->failed > 0) {
         buf_add_str(out, "  ");
-        each_add_count(out, p->failed);
+        add_count(out, p->failed);
         buf_add_str(out, " failed");
     }
     buf_add_str(out, "  ");
-    each_add_count(out, p->running);
+    add_count(out, p->running);
     buf_add_str(out, " running  ");
     add_rate(out, p->rate);
     if (p->total > 0 && left > 0 && p->rate > 0 && (double)left / p->rate < 10000.0 * 86400)
@@ -67,10 +68,10 @@ void each_bar_add(struct buf *out, const struct each_progress *p, int width)
     CLEANUP(buf) struct buf rest = BUF_INIT(TEXT_SIZE);
     CLEANUP(buf) struct buf line = BUF_INIT(TEXT_SIZE * 3);
 
-    each_add_count(&counts, p->done + p->failed);
+    add_count(&counts, p->done + p->failed);
     if (p->total > 0) {
         buf_add_str(&counts, p->is_estimated ? "/~" : "/");
-        each_add_count(&counts, p->total);
+        add_count(&counts, p->total);
     }
     add_rest(&rest, p);
     buf_add_slice(&line, buf_slice(&counts));
@@ -97,18 +98,18 @@ void each_result_add(struct buf *out, const struct each_result *r)
     double seconds = (double)r->took_us / (double)US_PER_S;
     int64_t now = r->done + r->failed - r->before;
 
-    each_add_count(out, r->done);
+    add_count(out, r->done);
     buf_add_str(out, " done, ");
-    each_add_count(out, r->failed);
+    add_count(out, r->failed);
     buf_add_str(out, " failed");
     if (r->left > 0) {
         buf_add_str(out, ", ");
-        each_add_count(out, r->left);
+        add_count(out, r->left);
         buf_add_str(out, " left");
     }
     if (r->before > 0) {
         buf_add_str(out, "; ");
-        each_add_count(out, now);
+        add_count(out, now);
         buf_add_str(out, " of them now,");
     }
     buf_addf(out, " in %.*f s", seconds < 100 ? 1 : 0, seconds);

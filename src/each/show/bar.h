@@ -23,9 +23,6 @@ struct each_progress {
 /* The bar's text, at most `width` columns, no line end. */
 void each_bar_add(struct buf *out, const struct each_progress *p, int width);
 
-/* A number with commas between its thousands. */
-void each_add_count(struct buf *out, int64_t n);
-
 struct each_result {
     int64_t done, failed; /* in all */
     int64_t before;       /* of those: ended in earlier processes */

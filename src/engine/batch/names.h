@@ -16,10 +16,7 @@ struct names {
 #define NAMES_INIT ((struct names){.by_hash = MAP_INIT})
 
 void names_deinit(struct names *n);
-static inline void names_cleanup(struct names *n)
-{
-    names_deinit(n);
-}
+CLEANUP_BY_DEINIT(names)
 
 void *names_find(const struct names *n, struct slice name); /* NULL when it is not there */
 

@@ -73,10 +73,7 @@ struct step_ends {
 MUST_CHECK enum err_code step_ends_load(struct engine *e, int64_t job, struct step_ends *ret,
                                         struct err *err);
 void step_ends_deinit(struct step_ends *s);
-static inline void step_ends_cleanup(struct step_ends *s)
-{
-    step_ends_deinit(s);
-}
+CLEANUP_BY_DEINIT(step_ends)
 
 /* An ended enum job_state; JOB_NONE: the job does not exist; STEP_OPEN: it may still run; or
  * STEP_UNRUN: the job will not run it. */

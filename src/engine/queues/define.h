@@ -89,10 +89,7 @@ const struct define_rules *define_rules_of(enum definition_kind kind);
 /* All definitions that exist, and what the request makes of them. */
 MUST_CHECK enum err_code define_set_load(struct define_set *set, struct err *err);
 void define_set_deinit(struct define_set *set);
-static inline void define_set_cleanup(struct define_set *set)
-{
-    define_set_deinit(set);
-}
+CLEANUP_BY_DEINIT(define_set)
 
 /* Judges the request: op->err is its refusal; where names are missing, op->define.refusals has
  * all of them. */

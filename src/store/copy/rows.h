@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/compiler.h"
 #include "base/vec.h"
 #include "store/db/db.h"
 
@@ -37,10 +38,7 @@ struct copy_walk {
 
 void copy_walk_init(struct copy_walk *w, const struct sql_table *table);
 void copy_walk_deinit(struct copy_walk *w);
-static inline void copy_walk_cleanup(struct copy_walk *w)
-{
-    copy_walk_deinit(w);
-}
+CLEANUP_BY_DEINIT(copy_walk)
 
 /* Reads the next part.  All parts must be read in one transaction. */
 MUST_CHECK enum err_code copy_walk_next(struct copy_walk *w, struct db *db, struct err *err);

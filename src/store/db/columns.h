@@ -120,10 +120,7 @@ MUST_CHECK enum err_code db_each_row(struct db *db, enum sql sql, struct db_args
                                      struct db_list *list, struct err *err);
 void db_list_deinit(struct db_list *l);
 
-static inline void db_list_cleanup(struct db_list *l)
-{
-    db_list_deinit(l);
-}
+CLEANUP_BY_DEINIT(db_list)
 
 /* Defines each_x(db, sql, args, on_x, ctx, err), which calls on_x for each row.  All rows are read
  * first: the callback may run other statements. */

@@ -60,10 +60,7 @@ struct client_reply {
 #define CLIENT_REPLY_INIT ((struct client_reply){.text = BUF_INIT(CLIENT_REPLY_MAX)})
 
 void client_reply_deinit(struct client_reply *r);
-static inline void client_reply_cleanup(struct client_reply *r)
-{
-    client_reply_deinit(r);
-}
+CLEANUP_BY_DEINIT(client_reply)
 
 /* Does not connect yet.  E_INVALID: a bad URL, a token that no header can carry, or one that
  * would be sent over a network unencrypted. */

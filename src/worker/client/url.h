@@ -27,10 +27,7 @@ struct client_url {
 };
 
 void client_url_deinit(struct client_url *u);
-static inline void client_url_cleanup(struct client_url *u)
-{
-    client_url_deinit(u);
-}
+CLEANUP_BY_DEINIT(client_url)
 
 /* E_INVALID: none of the three forms, or it has a user, a query or a fragment. */
 MUST_CHECK enum err_code client_url_parse(const char *text, struct client_url *ret_url,

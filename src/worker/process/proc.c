@@ -261,18 +261,13 @@ int proc_open(pid_t pid, uint64_t start_ticks)
     return -1;
 }
 
-int proc_signal_fd(int pidfd, int sig)
-{
-    return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) < 0 ? errno : 0;
-}
-
 int proc_signal(pid_t pid, uint64_t start_ticks, int sig)
 {
     int fd = proc_open(pid, start_ticks);
 
     if (fd < 0)
         return errno;
-    int error = proc_signal_fd(fd, sig);
+    int error = syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) < 0 ? errno : 0;
 
     close(fd);
     return error;

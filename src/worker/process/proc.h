@@ -76,6 +76,5 @@ uint64_t proc_ticks(int64_t boot_us);
 /* A pidfd of that very process, readable when it ends; -1 when it is gone. */
 int proc_open(pid_t pid, uint64_t start_ticks);
 
-/* Return 0 or an errno: EPERM when it may not be signalled, ESRCH. */
-int proc_signal_fd(int pidfd, int sig);
+/* Returns 0 or an errno: EPERM when it may not be signalled, ESRCH. */
 int proc_signal(pid_t pid, uint64_t start_ticks, int sig);

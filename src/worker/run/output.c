@@ -283,11 +283,6 @@ void output_add_errors(struct output *o, struct slice errors, int64_t now_at)
 
 /* ---- on its way ---- */
 
-bool output_is_full(const struct output *o)
-{
-    return output_pending(o) >= OUTPUT_PENDING_MAX / 2;
-}
-
 size_t output_pending(const struct output *o)
 {
     return o->stopped ? 0 : (size_t)(end_of(o) - o->sent);
@@ -408,22 +403,4 @@ struct slice output_errors(const struct output *o)
     ASSERT(o->config.keep_text);
     return slice_make(o->n_errors > 0 ? o->kept.data + (o->kept.size - o->n_errors) : NULL,
                       o->n_errors);
-}
-
-static struct slice last_line(struct slice text)
-{
-    while (text.size > 0 && memchr(" \t\r\n", text.data[text.size - 1], 4) != NULL)
-        text.size--;
-    const char *start = text.size > 0 ? memrchr(text.data, '\n', text.size) : NULL;
-
-    if (start != NULL)
-        text = slice_make(start + 1, (size_t)(slice_end(text) - start - 1));
-    return text;
-}
-
-struct slice output_last_line(const struct output *o)
-{
-    struct slice line = o->ended ? slice_make(NULL, 0) : last_line(buf_slice(&o->tail));
-
-    return line.size > 0 ? line : last_line(buf_slice(&o->kept));
 }

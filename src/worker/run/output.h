@@ -45,9 +45,6 @@ void output_notice(struct output *o, struct slice text, int64_t now_at);
 /* The program has ended: the tail can be sent.  Notices may still follow. */
 void output_end(struct output *o, int64_t now_at);
 
-/* Much waits for the server: callers that can wait should add no more now. */
-bool output_is_full(const struct output *o);
-
 /* Bytes that can be sent and are not acknowledged (before output_end without the tail). */
 size_t output_pending(const struct output *o);
 
@@ -71,6 +68,3 @@ void output_add_errors(struct output *o, struct slice errors, int64_t now_at);
  * error alone. */
 struct slice output_text(const struct output *o);
 struct slice output_errors(const struct output *o);
-
-/* The last line of the program that is not blank, if it is still in memory; for messages. */
-struct slice output_last_line(const struct output *o);

@@ -380,10 +380,8 @@ static void the_text_is_there_for_whoever_wants_it(void **state)
     output_stop(o);
     output_add(o, SLICE("three\n  \n"), 3);
     assert_int_equal(output_pending(o), 0);
-    assert_slice_is(output_last_line(o), "three");
     output_end(o, 4);
     assert_slice_is(output_text(o), "one\ntwo\nthree\n  \n");
-    assert_slice_is(output_last_line(o), "three");
     output_free(o);
     buf_deinit(&s.log);
 }
@@ -397,7 +395,6 @@ static void memory_is_bounded_when_the_server_is_away(void **state)
     memset(block, 'x', sizeof(block));
     for (int i = 0; i < 1000; i++)
         output_add(o, slice_make(block, sizeof(block)), i);
-    assert_true(output_is_full(o));
     assert_int_equal(output_pending(o), OUTPUT_PENDING_MAX);
     output_end(o, 1);
     assert_in_range(output_pending(o), OUTPUT_PENDING_MAX + OUTPUT_TAIL_MAX,
