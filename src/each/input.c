@@ -18,9 +18,17 @@
 
 /* ---- life ---- */
 
-/* A descriptor of ours that is readable when the input is: the loop may set its flags. */
-static enum err_code watch_input(struct each_input *f, struct err *err)
+enum err_code each_input_init(struct each_input *f, uv_loop_t *loop, struct async_client *client,
+                              const struct each_input_hooks *hooks, struct err *err)
 {
+    f->loop = loop;
+    f->client = client;
+    f->hooks = *hooks;
+    f->chunk = BUF_INIT(EACH_CHUNK_MAX);
+    f->bad = ERR_INIT;
+    uv_timer_init(loop, &f->pause);
+    f->pause.data = f;
+    /* A descriptor of ours that is readable when the input is: the loop may set its flags. */
     struct epoll_event event = {.events = EPOLLIN};
 
     f->poll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -34,19 +42,6 @@ static enum err_code watch_input(struct each_input *f, struct err *err)
     uv_poll_init(f->loop, &f->poll, f->poll_fd);
     f->poll.data = f;
     return E_OK;
-}
-
-enum err_code each_input_init(struct each_input *f, uv_loop_t *loop, struct async_client *client,
-                              const struct each_input_hooks *hooks, struct err *err)
-{
-    f->loop = loop;
-    f->client = client;
-    f->hooks = *hooks;
-    f->chunk = BUF_INIT(EACH_CHUNK_MAX);
-    f->bad = ERR_INIT;
-    uv_timer_init(loop, &f->pause);
-    f->pause.data = f;
-    return watch_input(f, err);
 }
 
 void each_input_stop(struct each_input *f)
@@ -342,12 +337,6 @@ static bool read_more(struct each_input *f)
     return false;
 }
 
-static bool wants_more(const struct each_input *f)
-{
-    return f->bad.code == E_OK && !f->items.lines.ended && f->count < EACH_CHUNK_LINES &&
-           f->chunk.size < EACH_CHUNK_BYTES && f->count < f->hooks.room(f->hooks.ctx);
-}
-
 static void end(struct each_input *f)
 {
     if (f->bad.code != E_OK) {
@@ -365,7 +354,9 @@ void each_input_go(struct each_input *f)
     if (f->stopped || f->ended || f->under_way != NULL || uv_is_active((uv_handle_t *)&f->pause))
         return;
     fill_chunk(f);
-    while (wants_more(f) && read_more(f))
+    while (f->bad.code == E_OK && !f->items.lines.ended && f->count < EACH_CHUNK_LINES &&
+           f->chunk.size < EACH_CHUNK_BYTES && f->count < f->hooks.room(f->hooks.ctx) &&
+           read_more(f))
         fill_chunk(f);
     if (f->stopped)
         return;
