@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/jtext/jtext.h"
+#include "cli/view/job_view.h"
 #include "cli/view/reply_json.h"
 #include "cli/view/screen.h"
 #include "core/job/verdict.h"
@@ -274,8 +275,9 @@ static char *shown_cause(const json_t *job)
 
     int exit = (int)json_integer_value(status);
 
-    verdict_add_cause(&out, cause[0] != '\0' ? cause : reply_text(job, "state"),
-                      json_is_integer(status) ? &exit : NULL);
+    if (!job_add_too_late(job, &out))
+        verdict_add_cause(&out, cause[0] != '\0' ? cause : reply_text(job, "state"),
+                          json_is_integer(status) ? &exit : NULL);
     if (!verdict_says_only_cause(slice_of(text))) { /* it says more than we have said */
         buf_add_str(&out, out.size > 0 ? ": " : "");
         clean_text(&out, slice_of(text));

@@ -186,10 +186,12 @@ static void end_later(struct model *m, struct model_job *j, const struct model_e
     struct model_attempt *last = &j->record[j->n_record - 1];
 
     if (j->laters >= 15) {
-        if (last->cause == JOB_CAUSE_NONE)
+        if (last->cause == JOB_CAUSE_NONE) {
             last->cause = JOB_CAUSE_PROTOCOL;
-        else
+            j->laters++;
+        } else {
             count_failure(m, j); /* by its status: the budget of `later` is used up */
+        }
         end_well_or_not(m, j, true, end);
         return;
     }

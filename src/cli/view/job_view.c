@@ -9,6 +9,7 @@
 #include "cli/view/command_text.h"
 #include "cli/view/reply_json.h"
 #include "cli/view/route_view.h"
+#include "core/job/retry.h"
 #include "core/job/state.h"
 #include "core/job/verdict.h"
 
@@ -39,6 +40,16 @@ static void add_distance(struct buf *b, int64_t at, int64_t now_at)
         buf_addf(b, "%s ago", age_format(now_at - at, text));
 }
 
+bool job_add_too_late(const json_t *job, struct buf *b)
+{
+    int64_t laters = reply_int(job, "laters");
+
+    if (laters <= RETRY_LATER_MAX || strcmp(reply_text(job, "cause"), "protocol") != 0)
+        return false;
+    buf_addf(b, "asked to run later %" PRId64 " times", laters);
+    return true;
+}
+
 /* `exit 1`, `signal 9 (KILL)`, `timeout`; that a cancelled one was cancelled is said beside it. */
 static void add_cause(struct buf *b, const json_t *of, const char *status_name)
 {
@@ -46,6 +57,8 @@ static void add_cause(struct buf *b, const json_t *of, const char *status_name)
     const json_t *status = json_object_get(of, status_name);
     int n = (int)json_integer_value(status);
 
+    if (job_add_too_late(of, b))
+        return;
     verdict_add_cause(b, strcmp(cause, "cancelled") == 0 ? "" : cause,
                       json_is_integer(status) ? &n : NULL);
 }

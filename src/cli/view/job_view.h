@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -12,6 +13,9 @@
 #include "cli/view/screen.h"
 
 enum colour state_colour(const char *state);
+
+/* If the job failed because it asked to run later too often, adds that and returns true. */
+bool job_add_too_late(const json_t *job, struct buf *b);
 
 /* What there is to say about it right now: why it waits, how far it is, how it ended. */
 void job_about(const json_t *job, int64_t now_at, struct buf *out);

@@ -12,12 +12,11 @@ static enum job_event defer(struct job *j, const struct attempt_end *end, int64_
 
 static enum job_event later(struct job *j, const struct attempt_end *end, int64_t pause_us)
 {
-    if (j->laters >= RETRY_LATER_MAX) {
+    if (++j->laters > RETRY_LATER_MAX) {
         if (j->cause == JOB_CAUSE_NONE)
             j->cause = JOB_CAUSE_PROTOCOL;
         return JOB_EV_FAIL;
     }
-    j->laters++;
     return defer(j, end, pause_us);
 }
 

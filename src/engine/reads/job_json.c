@@ -263,6 +263,8 @@ void jtext_add_job_fields(struct buf *b, const struct job *j, struct slice queue
     jtext_put_int(b, "priority", j->priority);
     jtext_put_int(b, "attempt", j->attempt);
     jtext_put_int(b, "lost", j->lost);
+    if (j->laters > 0)
+        jtext_put_int(b, "laters", j->laters);
     add_time(b, "created_at", job_created_at(j));
     add_time(b, "due_at", j->due_at);
     add_time(b, "started_at", j->started_at);

@@ -498,6 +498,8 @@ static void a_job_is_told_in_one_line(void **state)
          "exit 7"},
         {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":-9}", "exit, signal 9 (KILL)"},
         {"{\"state\":\"failed\",\"cause\":\"timeout\",\"exit\":-15}", "timeout, signal 15 (TERM)"},
+        {"{\"state\":\"failed\",\"cause\":\"protocol\",\"laters\":16,\"text\":\"not yet\"}",
+         "asked to run later 16 times: not yet"},
         {"{\"state\":\"failed\",\"exit\":2}", "exit 2"},
         {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":0,\"text\":\"no good\"}", "no good"},
         {"{\"state\":\"failed\",\"cause\":\"exit\",\"text\":\"no good\"}", "no good"},

@@ -148,6 +148,7 @@ static void fifteen_laters_wait_and_the_sixteenth_fails(void **state)
     j.state = JOB_RUNNING;
     assert_int_equal(apply(&j, end, 100), JOB_EV_FAIL);
     assert_int_equal(j.cause, JOB_CAUSE_PROTOCOL);
+    assert_int_equal(j.laters, 16);
     assert_int_equal(j.failures, 0);
 }
 
