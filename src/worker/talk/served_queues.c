@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/jtext/jtext.h"
 #include "base/os/log.h"
+#include "base/text/nearest.h"
 #include "worker/carriers/may_run.h"
 
 #define BROKEN_FIRST_US (1 * US_PER_S)
@@ -38,6 +39,7 @@ void served_queues_deinit(struct served_queues *all)
     for (size_t i = 0; i < all->items.count; i++)
         served_queue_free(all->items.items[i]);
     forget_names(all);
+    free(all->only_unserved);
     for (size_t i = 0; i < all->n_subscriptions; i++)
         free(all->subscriptions[i].queue);
     VEC_DEINIT(&all->items);
@@ -157,6 +159,44 @@ static void drop_gone(struct served_queues *all)
     }
 }
 
+static bool has_name(const struct served_queues *all, const char *name)
+{
+    for (size_t i = 0; i < all->names.count; i++)
+        if (strcmp(all->names.items[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void say_unserved(const struct served_queues *all, const char *name)
+{
+    const char *near = nearest_word(slice_of(name), (const char *const *)all->names.items,
+                                    all->names.count);
+
+    if (has_name(all, name))
+        log_warn("queue %s: there is no command for its jobs: define one, in the worker's own file "
+                 "(-c) or at the server",
+                 name);
+    else
+        log_warn("queue %s: the server has no such queue%s%s%s; it will be served once it is "
+                 "defined",
+                 name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                 near != NULL ? "'?)" : "");
+}
+
+/* Queues that were asked for by name and are not served are logged, each once. */
+static void note_unserved(struct served_queues *all)
+{
+    if (all->only_unserved == NULL && all->n_only > 0)
+        all->only_unserved = mem_zalloc(all->n_only * sizeof(*all->only_unserved));
+    for (size_t i = 0; i < all->n_only; i++) {
+        bool is_served = served_queues_find(all, slice_of(all->only[i])) != NULL;
+
+        if (!is_served && !all->only_unserved[i])
+            say_unserved(all, all->only[i]);
+        all->only_unserved[i] = !is_served;
+    }
+}
+
 enum err_code served_queues_update(struct served_queues *all, struct slice reply,
                                    served_queue_changed_fn *on_change, void *ctx, struct err *err)
 {
@@ -181,6 +221,7 @@ enum err_code served_queues_update(struct served_queues *all, struct slice reply
     for (struct jtext_iter it = jtext_items(queues); jtext_next_item(&it, &queue);)
         take_queue(&u, queue);
     drop_gone(all);
+    note_unserved(all);
     all->definitions = jtext_int(number);
     all->known = true;
     return E_OK;

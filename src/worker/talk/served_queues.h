@@ -72,6 +72,7 @@ struct served_queues {
     /* From the worker's configuration. */
     const char *const *only;
     size_t n_only;
+    bool *only_unserved; /* for each of `only`: not served now, which was logged; or NULL */
     const struct worker_own_queue *own;
     size_t n_own;
     bool own_only;

@@ -34,6 +34,21 @@ def test_a_separate_worker_runs_what_it_is_told_to(shops, workers):
     assert "no live worker" in shop.client.show(job_id)["reason"]["text"]
 
 
+def test_a_worker_tells_which_of_its_queues_it_cannot_serve(shops, workers):
+    shop = shops(slots=0).start()
+    bare = shop.queue()
+    worker = workers(shop.server, "w", args=["-q", bare, "-q", "resizer"]).start()
+    shop.define("resize", command=["true"])
+    unknown = "queue resizer: the server has no such queue; it will be served once it is defined\n"
+    eventually(lambda: unknown in worker.log_text(), "the unknown queue")
+    assert f"queue {bare}: there is no command for its jobs" in worker.log_text()
+    late = workers(shop.server, "late", args=["-q", "resizer"]).start()
+    eventually(lambda: "has no such queue (did you mean 'resize'?); it" in late.log_text(), "a hint")
+    shop.define("resizer", command=["true"])
+    assert shop.run("resizer")["state"] == "done"
+    assert worker.log_text().count("queue resizer") == 1, "it is told once"
+
+
 def test_its_own_definitions_count_more_than_the_servers(shops, workers, tmp_path):
     shop = shops(slots=0).start()
     queue, other = shop.queue("echo theirs"), shop.queue("echo theirs")
