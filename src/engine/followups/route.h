@@ -57,9 +57,9 @@ MUST_CHECK enum err_code route_again(struct engine *e, const struct job_action *
                                      struct route_again *ret, struct err *refused, struct err *err);
 
 /* Prepares a copy of the job to begin with the first step: sets its queue, step, options and
- * routing. */
-MUST_CHECK enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
-                                    struct err *refused);
+ * routing.  `changed`: params that override the steps' own, or empty. */
+MUST_CHECK enum err_code route_copy(struct engine *e, const struct job *j, struct slice changed,
+                                    struct job *copy, struct err *refused);
 
 /* Members of a claimed job that come from its routing: "step" and "parent"; may be empty. */
 struct slice route_claim_members(const struct routing *routing, const struct job *j,

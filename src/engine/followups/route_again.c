@@ -2,7 +2,7 @@
  * Routes that are run again, or copied: from which step, and with which params.
  *
  * What earlier steps have set is computed again from the record.  Params that a person changes
- * override it, also in later runs: for each changed param the routing keeps the number of the last
+ * override it and the steps' own params of those names, also in later runs: for each changed param the routing keeps the number of the last
  * attempt before the change, and what attempts up to that number have set is ignored.
  */
 /* SPDX-License-Identifier: MIT */
@@ -77,6 +77,35 @@ static struct slice add_changed(const struct routing *routing, const struct job 
     buf_add_char(&b, '}');
     return route_params(routing->changed, arena_copy(arena, buf_slice(&b)), slice_make(NULL, 0),
                         arena);
+}
+
+struct changed_now {
+    struct slice params;
+    struct arena *arena;
+};
+
+static bool stays_own(void *ctx, struct slice key)
+{
+    const struct changed_now *c = ctx;
+    struct slice value;
+
+    return !jtext_find(c->params, arena_strdup(c->arena, jtext_text(key, c->arena)), &value);
+}
+
+/* Steps lose their own params of the names that are changed now. */
+static void override_own(struct routing *routing, struct slice params, struct arena *arena)
+{
+    struct changed_now changed = {params, arena};
+
+    for (size_t i = 0; i < routing->n_steps && params.size > 0; i++) {
+        CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
+        struct route_step *step = &routing->steps[i];
+
+        if (step->params.size == 0)
+            continue;
+        jtext_add_kept(&b, step->params, stays_own, &changed);
+        step->params = b.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&b));
+    }
 }
 
 /* ---- params that steps have set ---- */
@@ -154,6 +183,7 @@ enum err_code route_again(struct engine *e, const struct job_action *action, con
     routing.n_skip = 0; /* from its first step on it runs all steps */
     if (action->params.size > 0)
         routing.changed = add_changed(&routing, j, action->params, batch_arena(e));
+    override_own(&routing, action->params, batch_arena(e));
     struct assigning a = {.routing = &routing,
                           .before = route_place(&routing, step->number),
                           .arena = batch_arena(e)};
@@ -169,14 +199,15 @@ enum err_code route_again(struct engine *e, const struct job_action *action, con
     return E_OK;
 }
 
-enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
-                         struct err *refused)
+enum err_code route_copy(struct engine *e, const struct job *j, struct slice changed,
+                         struct job *copy, struct err *refused)
 {
     struct routing routing;
 
     routing_parse(j->routing, batch_arena(e), &routing);
     routing.after = slice_make(NULL, 0);
     routing.changed = slice_make(NULL, 0);
+    override_own(&routing, changed, batch_arena(e));
     routing.n_skip = 0;
     routing.parent = 0;
     routing.depth = 0;

@@ -394,7 +394,7 @@ static enum err_code clone(struct engine *e, const struct job_action *action, co
 
     if (!merge_params(e, action, j, &copy.params, ret))
         return E_OK;
-    if (j->routing.size > 0 && route_copy(e, j, &copy, &ret->refused) != E_OK)
+    if (j->routing.size > 0 && route_copy(e, j, action->params, &copy, &ret->refused) != E_OK)
         return E_OK;
     if (queue_accepts(queue_by_id(e, copy.queue), route_sees(e, &copy, copy.params), copy.options,
                       &ret->refused) != E_OK)

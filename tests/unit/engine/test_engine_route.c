@@ -668,6 +668,40 @@ static void what_is_changed_by_hand_counts_over_what_was_set(void **state)
     }
 }
 
+static void what_is_changed_by_hand_counts_over_a_steps_own_params(void **state)
+{
+    static const char steps[] = "[{\"queue\":\"a\"},{\"queue\":\"b\",\"params\":{\"x\":1,\"y\":1}},"
+                                "{\"queue\":\"c\",\"params\":{\"x\":1}}]";
+    struct fixture *f = *state;
+
+    define_queues(f);
+    int64_t id = submit_route(f, steps, NULL);
+
+    done_in(f, "a");
+    done_in(f, "b");
+    done_in(f, "c");
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(retry_from(f, id, "2", round == 0 ? "{\"x\":2}" : NULL)->op.err.code,
+                         E_OK);
+        struct test_op *claim = run_op(f, op_claim(f, "b", 1));
+        struct granted g;
+
+        assert_int_equal(granted_of(claim, &g, 1), 1);
+        assert_true(reply_has(claim, "\"x\":2") && reply_has(claim, "\"y\":1"));
+        run_ok(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
+        done_in(f, "c");
+    }
+    struct test_op *clone = op_act(f, ACTION_CLONE, id);
+
+    clone->op.action.params = SLICE("{\"y\":3}");
+    run_op(f, clone);
+    done_in(f, "a");
+    struct test_op *claim = run_op(f, op_claim(f, "b", 1));
+
+    assert_true(reply_has(claim, "\"x\":2") && reply_has(claim, "\"y\":3"));
+    assert_sound(f);
+}
+
 static void what_is_changed_by_hand_counts_over_what_was_handed_in(void **state)
 {
     struct fixture *f = *state;
@@ -878,6 +912,7 @@ int main(void)
         ENGINE_TEST(a_failed_route_goes_on_where_it_failed),
         ENGINE_TEST(a_done_route_is_run_again_from_any_step_with_other_params),
         ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_set),
+        ENGINE_TEST(what_is_changed_by_hand_counts_over_a_steps_own_params),
         ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_handed_in),
         ENGINE_TEST(what_was_set_counts_although_a_run_between_was_cancelled),
         ENGINE_TEST(steps_are_added_although_a_queue_further_on_is_gone),
