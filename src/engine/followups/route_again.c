@@ -2,8 +2,9 @@
  * Routes that are run again, or copied: from which step, and with which params.
  *
  * What earlier steps have set is computed again from the record.  Params that a person changes
- * override it and the steps' own params of those names, also in later runs: for each changed param the routing keeps the number of the last
- * attempt before the change, and what attempts up to that number have set is ignored.
+ * override it and the steps' own params of those names, also in later runs: for each changed param
+ * the routing keeps the number of the last attempt before the change, and what attempts up to that
+ * number have set is ignored.
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>

@@ -43,7 +43,8 @@ def test_a_worker_tells_which_of_its_queues_it_cannot_serve(shops, workers):
     eventually(lambda: unknown in worker.log_text(), "the unknown queue")
     assert f"queue {bare}: there is no command for its jobs" in worker.log_text()
     late = workers(shop.server, "late", args=["-q", "resizer"]).start()
-    eventually(lambda: "has no such queue (did you mean 'resize'?); it" in late.log_text(), "a hint")
+    hint = "has no such queue (did you mean 'resize'?); it"
+    eventually(lambda: hint in late.log_text(), "a hint")
     shop.define("resizer", command=["true"])
     assert shop.run("resizer")["state"] == "done"
     assert worker.log_text().count("queue resizer") == 1, "it is told once"

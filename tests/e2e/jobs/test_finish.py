@@ -71,7 +71,8 @@ def test_the_sixteenth_later_fails(server, client):
         if n < 16:
             assert client.state(job_id) in ("scheduled", "ready")
     shown = client.show(job_id)
-    assert (shown["state"], shown["cause"]) == ("failed", "protocol") and len(shown["progress"]) == 16
+    assert (shown["state"], shown["cause"]) == ("failed", "protocol"), shown
+    assert len(shown["progress"]) == 16
     about = server.cli("list", "--state", "failed").out
     assert "asked to run later 16 times: not now 16" in about, about
     assert [entry["text"] for entry in shown["progress"]] == [f"not now {n}" for n in range(1, 17)]
