@@ -168,6 +168,9 @@ static void missed_firings_are_made_up_for_within_catch_up(void **state)
     assert_instant(due.fire[2], "2026-11-18T15:00:00Z");
     assert_int_equal(due.missed.count, 2);
     assert_instant(due.missed.to_at, "2026-11-18T12:00:00Z");
+    schedule_judge(&t, last, at("2026-11-18T15:00:00Z"), &due); /* 12 o'clock is just within */
+    assert_int_equal(due.n_fire, 4);
+    assert_int_equal(due.missed.count, 1);
 }
 
 static void ten_years_of_misses_are_one_entry(void **state)
