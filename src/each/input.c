@@ -232,17 +232,6 @@ enum err_code each_input_is_short(int64_t count, int64_t known, struct err *err)
                    count, known);
 }
 
-static void refused(struct each_input *f, const struct async_reply *reply)
-{
-    const struct each_chunk chunk = {.command = f->command,
-                                     .jobs = buf_slice(&f->chunk),
-                                     .first = f->first};
-    struct err err = reply->err;
-
-    (void)each_chunk_refused(&chunk, reply->text, &err);
-    fail(f, &err);
-}
-
 /* The server is not there: it may be so for a moment. */
 static bool send_again(struct each_input *f)
 {
@@ -265,7 +254,13 @@ static void on_chunk_sent(void *ctx, const struct async_reply *reply)
     if (reply->err.code == E_UNAVAILABLE && send_again(f))
         return;
     if (reply->err.code != E_OK) {
-        refused(f, reply);
+        const struct each_chunk chunk = {.command = f->command,
+                                         .jobs = buf_slice(&f->chunk),
+                                         .first = f->first};
+        struct err err = reply->err;
+
+        (void)each_chunk_refused(&chunk, reply->text, &err);
+        fail(f, &err);
         return;
     }
     f->away_since = 0;

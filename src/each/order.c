@@ -84,17 +84,6 @@ static void drop_output(struct each_order *o, struct each_turn *t)
     t->size = t->errors = 0;
 }
 
-static char *copy_of(const struct each_output *output, size_t size)
-{
-    char *copy = mem_alloc(size);
-
-    if (output->out.size > 0)
-        memcpy(copy, output->out.data, output->out.size);
-    if (output->errors.size > 0)
-        memcpy(copy + output->out.size, output->errors.data, output->errors.size);
-    return copy;
-}
-
 void each_order_ended(struct each_order *o, int64_t line, int64_t id,
                       const struct each_output *output)
 {
@@ -110,7 +99,11 @@ void each_order_ended(struct each_order *o, int64_t line, int64_t id,
     t->size = size;
     t->errors = output->errors.size;
     if (size > 0)
-        t->output = copy_of(output, size);
+        t->output = mem_alloc(size);
+    if (output->out.size > 0)
+        memcpy(t->output, output->out.data, output->out.size);
+    if (output->errors.size > 0)
+        memcpy(t->output + output->out.size, output->errors.data, output->errors.size);
     o->held += t->size;
 }
 

@@ -232,22 +232,6 @@ static void print_option(FILE *to, const struct option_spec *o, size_t width)
     print_wrapped(to, buf_text(&help), (struct margin){column, width});
 }
 
-static void print_verbs(FILE *to, const struct command *c, size_t width)
-{
-    for (const struct command *v = c->verbs; v->name != NULL; v++) {
-        CLEANUP(buf) struct buf help = BUF_INIT(1000);
-
-        buf_addf(&help, "%s%s", v->help, v == c->verbs ? " (when no verb is given)" : "");
-        print_entry(to, v->name, buf_text(&help), (struct margin){13, width});
-    }
-    CLEANUP(buf) struct buf more = BUF_INIT(200);
-
-    buf_addf(&more, "'waybill %s VERB --help' explains one of them, with its options.", c->name);
-    fputc('\n', to);
-    print_text(to, buf_text(&more), width);
-    fputc('\n', to);
-}
-
 void help_command(FILE *to, const struct command *parent, const struct command *c, int screen)
 {
     CLEANUP(buf) struct buf synopsis = BUF_INIT(400);
@@ -264,8 +248,21 @@ void help_command(FILE *to, const struct command *parent, const struct command *
     if (c->about != NULL)
         print_text(to, c->about, width);
     fputc('\n', to);
-    if (c->verbs != NULL)
-        print_verbs(to, c, width);
+    if (c->verbs != NULL) {
+        for (const struct command *v = c->verbs; v->name != NULL; v++) {
+            CLEANUP(buf) struct buf help = BUF_INIT(1000);
+
+            buf_addf(&help, "%s%s", v->help, v == c->verbs ? " (when no verb is given)" : "");
+            print_entry(to, v->name, buf_text(&help), (struct margin){13, width});
+        }
+        CLEANUP(buf) struct buf more = BUF_INIT(200);
+
+        buf_addf(&more, "'waybill %s VERB --help' explains one of them, with its options.",
+                 c->name);
+        fputc('\n', to);
+        print_text(to, buf_text(&more), width);
+        fputc('\n', to);
+    }
     for (unsigned i = 0; (o = command_next_option(c, &i)) != NULL;)
         print_option(to, o, width);
     if (c->examples != NULL) {

@@ -19,28 +19,23 @@
 #define FAILURES_SHOWN 10
 #define TEXT_MAX ((size_t)1 << 20)
 
-/* `waybill each OPTION -- CMD…`, as it would be typed. */
-static void add_line(struct buf *out, const struct each_command *c, const char *option)
-{
-    buf_addf(out, "waybill each %s", option);
-    if (c->separator.size > 0) {
-        buf_add_str(out, " --colsep ");
-        command_add_word(out, slice_is(c->separator, "\t") ? SLICE("\\t") : c->separator);
-    }
-    if (c->lines > 1)
-        buf_addf(out, " -N %zu", c->lines);
-    buf_add_str(out, " --");
-    for (size_t i = 0; i < c->n_words; i++) {
-        buf_add_char(out, ' ');
-        command_add_word(out, slice_of(c->words[i]));
-    }
-}
-
 static void say_what_to_try(const struct each_command *c, const char *option, const char *what)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(TEXT_MAX);
 
-    add_line(&line, c, option);
+    /* `waybill each OPTION -- CMD…`, as it would be typed. */
+    buf_addf(&line, "waybill each %s", option);
+    if (c->separator.size > 0) {
+        buf_add_str(&line, " --colsep ");
+        command_add_word(&line, slice_is(c->separator, "\t") ? SLICE("\\t") : c->separator);
+    }
+    if (c->lines > 1)
+        buf_addf(&line, " -N %zu", c->lines);
+    buf_add_str(&line, " --");
+    for (size_t i = 0; i < c->n_words; i++) {
+        buf_add_char(&line, ' ');
+        command_add_word(&line, slice_of(c->words[i]));
+    }
     fprintf(stderr, "%s: %s\n", what, buf_text(&line));
 }
 

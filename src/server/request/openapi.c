@@ -31,21 +31,6 @@ static void add_param(struct buf *out, const char *name, const char *in, const c
     buf_addf(out, ",\"schema\":{\"type\":\"%s\"}}", type);
 }
 
-static void add_params(struct buf *out, const struct route *r)
-{
-    buf_add_str(out, ",\"parameters\":[");
-    const char *open = strchr(r->path, '{');
-    char name[32];
-
-    if (open != NULL) {
-        snprintf(name, sizeof(name), "%.*s", (int)(strchr(open, '}') - open - 1), open + 1);
-        add_param(out, name, "path", "string", NULL);
-    }
-    for (size_t i = 0; i < ROUTE_PARAMS_MAX && r->params[i].name != NULL; i++)
-        add_param(out, r->params[i].name, "query", r->params[i].type, r->params[i].help);
-    buf_add_char(out, ']');
-}
-
 static void add_content(struct buf *out, const char *type, const char *schema)
 {
     buf_add_str(out, "\"content\":{");
@@ -133,7 +118,17 @@ static void add_operation(struct buf *out, const struct route *r)
     add_text(out, "x-right", right_name(r->right));
     if (r->right == RIGHT_ADMIN)
         buf_add_str(out, ",\"security\":[{\"token\":[]}]");
-    add_params(out, r);
+    buf_add_str(out, ",\"parameters\":[");
+    const char *open = strchr(r->path, '{');
+    char name[32];
+
+    if (open != NULL) {
+        snprintf(name, sizeof(name), "%.*s", (int)(strchr(open, '}') - open - 1), open + 1);
+        add_param(out, name, "path", "string", NULL);
+    }
+    for (size_t i = 0; i < ROUTE_PARAMS_MAX && r->params[i].name != NULL; i++)
+        add_param(out, r->params[i].name, "query", r->params[i].type, r->params[i].help);
+    buf_add_char(out, ']');
     add_request_body(out, r);
     add_responses(out, r);
     buf_add_char(out, '}');

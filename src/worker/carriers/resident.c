@@ -145,22 +145,6 @@ static void take_line(struct resident *r, const struct line *line, struct buf *r
     program_report_line(r->task->report, text, worker_now(r->worker), replies, notices);
 }
 
-/* After an end word the task is over.  What it printed before is in the pipe already. */
-static void take_answer(struct resident *r)
-{
-    struct served_queue *q;
-
-    if (r->task == NULL || program_report_end(r->task->report)->kind == WORD_NONE)
-        return;
-    channel_drain_output(r->channel);
-    q = r->task->served;
-    if (served_queue_mark_working(q)) {
-        log_info("queue %s works again", q->name);
-        r->worker->talk.send_description = true;
-    }
-    task_over(r->task, &(struct carrier_end){.killed = r->end.killed});
-}
-
 static void take_lines(struct resident *r)
 {
     CLEANUP(buf) struct buf replies = BUF_INIT(CLIENT_REPLY_MAX);
@@ -172,7 +156,17 @@ static void take_lines(struct resident *r)
         if (notices.size > 0 && r->task != NULL)
             output_notice(r->task->output, buf_slice(&notices), clock_wall_us());
         buf_clear(&notices);
-        take_answer(r);
+        /* After an end word the task is over.  What it printed before is in the pipe already. */
+        if (r->task != NULL && program_report_end(r->task->report)->kind != WORD_NONE) {
+            channel_drain_output(r->channel);
+            struct served_queue *q = r->task->served;
+
+            if (served_queue_mark_working(q)) {
+                log_info("queue %s works again", q->name);
+                r->worker->talk.send_description = true;
+            }
+            task_over(r->task, &(struct carrier_end){.killed = r->end.killed});
+        }
     }
     channel_reply(r->channel, buf_slice(&replies));
     if (r->task != NULL && !r->ended)

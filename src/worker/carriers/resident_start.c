@@ -11,20 +11,6 @@
 #include "worker/carriers/resident.h"
 #include "worker/carriers/resident_internal.h"
 
-static enum err_code open_input(struct resident *r, int *ret_theirs, struct err *err)
-{
-    int fds[2];
-
-    if (pipe2(fds, O_CLOEXEC) < 0 || fcntl(fds[1], F_SETFL, O_NONBLOCK) < 0)
-        return err_errno(err, E_UNAVAILABLE, "cannot make a pipe");
-    *ret_theirs = fds[0];
-    r->input_fd = fds[1];
-    ASSERT(uv_poll_init(r->worker->loop, &r->input, r->input_fd) == 0);
-    r->input.data = r;
-    r->closing = true;
-    return E_OK;
-}
-
 static enum err_code start_process(struct resident *r, const struct task *t, int input,
                                    struct err *err)
 {
@@ -62,9 +48,17 @@ static enum err_code set_up(struct resident *r, const struct task *t, struct err
     int input = -1;
 
     if (launch_slot(r->worker, &t->plan, &job, &r->slot, err) != E_OK ||
-        channel_open(r->worker->channels, &config, &r->channel, err) != E_OK ||
-        open_input(r, &input, err) != E_OK)
+        channel_open(r->worker->channels, &config, &r->channel, err) != E_OK)
         return err->code;
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0 || fcntl(fds[1], F_SETFL, O_NONBLOCK) < 0)
+        return err_errno(err, E_UNAVAILABLE, "cannot make a pipe");
+    input = fds[0];
+    r->input_fd = fds[1];
+    ASSERT(uv_poll_init(r->worker->loop, &r->input, r->input_fd) == 0);
+    r->input.data = r;
+    r->closing = true;
     enum err_code code = start_process(r, t, input, err);
 
     close(input);

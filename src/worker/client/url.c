@@ -49,17 +49,6 @@ static bool has_part(CURLU *u, CURLUPart part)
     return has;
 }
 
-static bool host_is_loopback(CURLU *u)
-{
-    char *host = NULL;
-    bool loopback = curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-                    (strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 ||
-                     strcmp(host, "[::1]") == 0);
-
-    curl_free(host);
-    return loopback;
-}
-
 static enum err_code check_parts(CURLU *u, const char *text, struct err *err)
 {
     if (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD))
@@ -90,10 +79,16 @@ static enum err_code parse_http(const char *text, struct client_url *ret_url, st
 
     while (size > 0 && whole[size - 1] == '/')
         size--;
+    char *host = NULL;
+    bool loopback = curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+                    (strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 ||
+                     strcmp(host, "[::1]") == 0);
+
+    curl_free(host);
     *ret_url = (struct client_url){
         .text = mem_strdup(text),
         .base = mem_strndup(whole, size),
-        .nearby = host_is_loopback(u),
+        .nearby = loopback,
     };
     ret_url->secret = ret_url->nearby || strncmp(whole, "https:", 6) == 0;
     curl_free(whole);

@@ -264,19 +264,6 @@ static enum err_code ready_dir(struct slots *s, struct place *p, const struct sl
     return E_OK;
 }
 
-static enum err_code make_job_file(struct slots *s, struct place *p, const struct slot_job *job,
-                                   struct err *err)
-{
-    close_fd(&p->job.fd);
-    if (!discard(s, p, JOB_NAME))
-        return err_file(err, "remove", p->slot.job_path);
-    p->job.fd = openat(p->base_fd, JOB_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                       JOB_MODE);
-    if (p->job.fd < 0)
-        return err_file(err, "make", p->slot.job_path);
-    return own(s, &p->job, job, p->slot.job_path, err);
-}
-
 static enum err_code write_job_file(struct slots *s, struct place *p, const struct slot_job *job,
                                     struct err *err)
 {
@@ -285,7 +272,14 @@ static enum err_code write_job_file(struct slots *s, struct place *p, const stru
     if (!still_there(p, JOB_NAME, &p->job, owner(s, job), &st) ||
         ((st.st_mode & 07777) != JOB_MODE && fchmod(p->job.fd, JOB_MODE) < 0)) {
         st.st_size = 0;
-        if (make_job_file(s, p, job, err) != E_OK)
+        close_fd(&p->job.fd);
+        if (!discard(s, p, JOB_NAME))
+            return err_file(err, "remove", p->slot.job_path);
+        p->job.fd = openat(p->base_fd, JOB_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                           JOB_MODE);
+        if (p->job.fd < 0)
+            return err_file(err, "make", p->slot.job_path);
+        if (own(s, &p->job, job, p->slot.job_path, err) != E_OK)
             return err->code;
     }
     for (size_t at = 0; at < job->json.size;) {
@@ -317,16 +311,6 @@ static enum err_code make_ready(struct slots *s, struct place *p, const struct s
     return E_OK;
 }
 
-/* Programs of the worker's own user may have removed the directory of all slots. */
-static enum err_code reopen_parts(struct slots *s, struct err *err)
-{
-    close_fd(&s->slots_fd);
-    close_fd(&s->trash_fd);
-    if (state_dir_part(&s->state, SLOTS_NAME, &s->slots_fd, err) != E_OK)
-        return err->code;
-    return state_dir_part(&s->state, TRASH_NAME, &s->trash_fd, err);
-}
-
 enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot_job *job,
                            struct err *err)
 {
@@ -335,7 +319,13 @@ enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot
 
     if (make_ready(s, p, job, &first) != E_OK) {
         place_close(p); /* the whole slot may have been removed: tries again from the top */
-        if (reopen_parts(s, err) != E_OK || make_ready(s, p, job, err) != E_OK)
+        /* Programs of the worker's own user may have removed the directory of all slots. */
+        close_fd(&s->slots_fd);
+        close_fd(&s->trash_fd);
+        if (state_dir_part(&s->state, SLOTS_NAME, &s->slots_fd, err) != E_OK)
+            return err->code;
+        if (state_dir_part(&s->state, TRASH_NAME, &s->trash_fd, err) != E_OK ||
+            make_ready(s, p, job, err) != E_OK)
             return err->code;
     }
     p->clean = false;
