@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -197,6 +198,13 @@ static enum log_level level_of(const char *name)
         ASSERT(i < ARRAY_LEN(levels));
     }
     return name != NULL ? levels[i].level : LOG_LEVEL_INFO;
+}
+
+int cli_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 void cli_set_log_level(const struct args *a)

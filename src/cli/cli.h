@@ -51,6 +51,9 @@ int cli_usage(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* When the first word of a line that takes `-- CMD` is a program: says how it is written. */
 void cli_hint_program(const struct cli *cli);
 
+/* Processors that we may use. */
+int cli_cores(void);
+
 /* As --log-level says. */
 void cli_set_log_level(const struct args *a);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,13 +37,6 @@ static enum err_code parse_rate(const char *text, struct each_options *o, struct
 }
 
 /* ---- the verb ---- */
-
-static int count_cores(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 /* Also after `--`, where options belong to the program: `::: a b` is part of no command. */
 static enum err_code refuse_items(const struct args *a, struct err *err)
@@ -86,7 +78,7 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
 {
     const char *rate = args_text(a, "rate");
 
-    o->slots = (int)args_int(a, "jobs", count_cores());
+    o->slots = (int)args_int(a, "jobs", cli_cores());
     o->retries = args_int(a, "retry", 0);
     o->timeout_us = args_duration_us(a, "timeout", 0);
     o->line_end = args_has(a, "null") ? '\0' : '\n';

@@ -51,18 +51,14 @@ static enum err_code check(struct cli *cli, struct buf *out, struct err *err)
         .body = slice_of(args_has(&cli->args, "full") ? "{\"full\":true}" : "{}"),
         .patience_s = -1, /* minutes, for a large store */
     };
+    bool files = false;
 
-    bool alone = false;
-
-    if (store_files_alone(cli, &alone, err) != E_OK)
+    if (store_files_or_call(cli, &r, &reply, &files, err) != E_OK)
         return err->code;
-    if (alone)
+    if (files)
         return check_files(cli, out, err);
-    if (cli_call(cli, &r, &reply, err) == E_OK) {
-        buf_add_slice(out, buf_slice(&reply.text));
-        return E_OK;
-    }
-    return store_files_instead(cli, &reply, err) ? check_files(cli, out, err) : err->code;
+    buf_add_slice(out, buf_slice(&reply.text));
+    return E_OK;
 }
 
 static void print_findings(const json_t *result)

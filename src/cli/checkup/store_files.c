@@ -8,28 +8,22 @@
 
 #define PATH_SIZE 4096
 
-static bool server_is_named(const struct cli *cli)
+enum err_code store_files_or_call(struct cli *cli, const struct client_request *r,
+                                  struct client_reply *reply, bool *ret_files, struct err *err)
 {
     const char *url = getenv("WAYBILL_URL"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
-
-    return args_has(&cli->args, "url") ||
-           (url != NULL && *url != '\0' && !args_has(&cli->args, "data"));
-}
-
-enum err_code store_files_alone(struct cli *cli, bool *ret_alone, struct err *err)
-{
+    bool is_named = args_has(&cli->args, "url") ||
+                    (url != NULL && *url != '\0' && !args_has(&cli->args, "data"));
     struct client *client = NULL;
 
     if (cli_client(cli, &client, err) != E_OK)
         return err->code;
-    *ret_alone = !server_is_named(cli) && !client_is_local(client);
-    return E_OK;
-}
-
-bool store_files_instead(const struct cli *cli, const struct client_reply *reply,
-                         const struct err *err)
-{
-    return err->code == E_UNAVAILABLE && reply->status == 0 && !server_is_named(cli);
+    /* Without a socket in the data directory, whoever listens elsewhere is another's server. */
+    *ret_files = !is_named && !client_is_local(client);
+    if (*ret_files || cli_call(cli, r, reply, err) == E_OK)
+        return E_OK;
+    *ret_files = err->code == E_UNAVAILABLE && reply->status == 0 && !is_named;
+    return *ret_files ? E_OK : err->code;
 }
 
 void store_files_deinit(struct store_files *f)

@@ -20,13 +20,11 @@ struct store_files {
 void store_files_deinit(struct store_files *f);
 CLEANUP_BY_DEINIT(store_files)
 
-/* No server was named, and there is no socket in the data directory: whoever listens elsewhere is
- * another's server. */
-MUST_CHECK enum err_code store_files_alone(struct cli *cli, bool *ret_alone, struct err *err);
-
-/* The call failed because nobody is there, and no server was named: the files may be looked at. */
-bool store_files_instead(const struct cli *cli, const struct client_reply *reply,
-                         const struct err *err);
+/* Sends the request.  No server was named and none is there: *ret_files is true, and the files may
+ * be looked at instead. */
+MUST_CHECK enum err_code store_files_or_call(struct cli *cli, const struct client_request *r,
+                                             struct client_reply *reply, bool *ret_files,
+                                             struct err *err);
 
 /* Opens it for reading.  E_UNAVAILABLE: there is none, or it is held. */
 MUST_CHECK enum err_code store_files_open(const struct cli *cli, struct store_files *f,

@@ -43,16 +43,6 @@ static void print_result(const struct cli *cli, const char *dir, int64_t bytes)
     }
 }
 
-static enum err_code backup_files(struct cli *cli, const char *dir, int64_t *ret_bytes,
-                                  struct err *err)
-{
-    CLEANUP(store_files) struct store_files files = STORE_FILES_INIT;
-
-    if (store_files_open(cli, &files, err) != E_OK)
-        return err->code;
-    return store_backup(files.store, dir, ret_bytes, err);
-}
-
 static enum err_code backup(struct cli *cli, const char *dir, int64_t *ret_bytes, struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
@@ -67,19 +57,17 @@ static enum err_code backup(struct cli *cli, const char *dir, int64_t *ret_bytes
         .body = buf_slice(&body),
         .patience_s = -1, /* as long as the copy takes */
     };
+    CLEANUP(store_files) struct store_files files = STORE_FILES_INIT;
+    bool use_files = false;
 
-    bool alone = false;
-
-    if (store_files_alone(cli, &alone, err) != E_OK)
+    if (store_files_or_call(cli, &r, &reply, &use_files, err) != E_OK)
         return err->code;
-    if (alone)
-        return backup_files(cli, dir, ret_bytes, err);
-    if (cli_call(cli, &r, &reply, err) == E_OK) {
-        *ret_bytes = reply_int(reply.json, "bytes");
-        return E_OK;
-    }
-    return store_files_instead(cli, &reply, err) ? backup_files(cli, dir, ret_bytes, err)
-                                                 : err->code;
+    if (use_files && store_files_open(cli, &files, err) != E_OK)
+        return err->code;
+    if (use_files)
+        return store_backup(files.store, dir, ret_bytes, err);
+    *ret_bytes = reply_int(reply.json, "bytes");
+    return E_OK;
 }
 
 int cmd_backup(struct cli *cli)

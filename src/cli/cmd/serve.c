@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -56,14 +55,6 @@ static int refuse(const struct cli *cli, const struct definition_faults *faults,
     return status == CLI_REFUSED || status == CLI_NOT_FOUND ? CLI_USAGE : status;
 }
 
-/* Processors that we may use. */
-static int count_cores(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 static enum err_code check_lengths(const struct server_config *c, struct err *err)
 {
     if (c->client_stall_us < STALL_MIN_US || c->client_stall_us > STALL_MAX_US)
@@ -89,7 +80,7 @@ int cmd_serve(struct cli *cli)
     struct server_config config = {
         .faults = &faults,
         .listen = args_text(a, "listen"),
-        .slots = (int)args_int(a, "jobs", count_cores()),
+        .slots = (int)args_int(a, "jobs", cli_cores()),
         .worker_options = worker_words,
         .n_worker_options = worker_words[1] != NULL ? ARRAY_LEN(worker_words) : 0,
         .trust_clock = args_has(a, "trust-clock"),

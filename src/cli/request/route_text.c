@@ -24,12 +24,10 @@ static bool begins_with(struct slice text, const char *head, struct slice *ret_r
 
 static bool is_number(struct slice text)
 {
-    if (text.size == 0 || text.size > 12)
-        return false;
-    for (size_t i = 0; i < text.size; i++)
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-    return text.size == 1 || text.data[0] != '0';
+    int64_t number;
+
+    return slice_number(text, &number) && text.size <= 12 &&
+           (text.size == 1 || text.data[0] != '0');
 }
 
 /* Cuts off and returns the text after the last ':'; empty: none. */

@@ -136,22 +136,11 @@ enum err_code job_filter_from_params(struct request *r, struct job_filter *filte
 enum err_code limit_from_params(struct request *r, int otherwise, int *ret_limit, struct err *err)
 {
     struct slice text = request_param(r, "limit");
-    int limit = 0;
+    int64_t limit = otherwise;
 
-    if (text.data == NULL) {
-        *ret_limit = otherwise;
-        return E_OK;
-    }
-    for (size_t i = 0; i < text.size && limit <= LIST_LIMIT_MAX; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9') {
-            limit = 0;
-            break;
-        }
-        limit = limit * 10 + (text.data[i] - '0');
-    }
-    if (limit < 1 || limit > LIST_LIMIT_MAX)
+    if (text.data != NULL && (!slice_number(text, &limit) || limit < 1 || limit > LIST_LIMIT_MAX))
         return err_set(err, E_INVALID, "limit: must be from 1 to %d", LIST_LIMIT_MAX);
-    *ret_limit = limit;
+    *ret_limit = (int)limit;
     return E_OK;
 }
 

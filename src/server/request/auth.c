@@ -20,17 +20,12 @@ static bool equal_ignoring_case(struct slice a, struct slice b)
 
 static bool parse_port(struct slice text, uint16_t *ret_port)
 {
-    unsigned port = 0;
+    int64_t port = 0;
 
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        port = port * 10 + (unsigned)(text.data[i] - '0');
-        if (port > UINT16_MAX)
-            return false;
-    }
+    if (!slice_number(text, &port) || port < 1 || port > UINT16_MAX)
+        return false;
     *ret_port = (uint16_t)port;
-    return port > 0;
+    return true;
 }
 
 static bool parse_authority(struct slice text, struct authority *ret_authority)

@@ -20,33 +20,18 @@ static void answer_append(struct request *r)
     request_answer_op(r);
 }
 
-static enum err_code read_offset(struct request *r, int64_t *ret_offset, struct err *err)
-{
-    struct slice text = request_param(r, "offset");
-    int64_t offset = 0;
-
-    if (text.size == 0)
-        return err_set(err, E_INVALID, "offset: say where in the log these bytes belong");
-    for (size_t i = 0; i < text.size; i++) {
-        char c = text.data[i];
-
-        if (c < '0' || c > '9' || __builtin_mul_overflow(offset, 10, &offset) ||
-            __builtin_add_overflow(offset, c - '0', &offset))
-            return err_set(err, E_INVALID, "offset: must be a number of bytes");
-    }
-    *ret_offset = offset;
-    return E_OK;
-}
-
 enum err_code log_append(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_LOG);
-
-    if (request_id(r, "job", &op->log.id, err) != E_OK ||
-        read_offset(r, &op->log.offset, err) != E_OK)
-        return err->code;
+    struct slice offset = request_param(r, "offset");
     struct slice lease = request_param(r, "lease");
 
+    if (request_id(r, "job", &op->log.id, err) != E_OK)
+        return err->code;
+    if (offset.size == 0)
+        return err_set(err, E_INVALID, "offset: say where in the log these bytes belong");
+    if (!slice_number(offset, &op->log.offset))
+        return err_set(err, E_INVALID, "offset: must be a number of bytes");
     if (lease.size == 0)
         return err_set(err, E_INVALID, "lease: give the lease that came with the job");
     op->log.token = lease_prove(&r->server->lease_key, op->log.id, lease);

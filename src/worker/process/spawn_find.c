@@ -123,14 +123,9 @@ void spawn_user_free(struct spawn_user *u)
 
 static bool is_number(const char *text, uid_t *ret_uid)
 {
-    char *end;
+    int64_t n;
 
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-
-    if (*end != '\0' || errno != 0 || n >= UINT32_MAX)
+    if (!slice_number(slice_of(text), &n) || n >= UINT32_MAX)
         return false;
     *ret_uid = (uid_t)n;
     return true;
