@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/os/file.h"
 #include "cli/view/output.h"
 
 #define REST_MS 20 /* in which the rest of a key comes */
@@ -239,11 +240,5 @@ void terminal_draw(struct slice text, int height)
         at = stop + 1;
     }
     buf_add_str(&out, "\033[J");
-    for (size_t sent = 0; sent < out.size;) {
-        ssize_t n = write(STDOUT_FILENO, out.data + sent, out.size - sent);
-
-        if (n < 0 && errno != EINTR)
-            return;
-        sent += n > 0 ? (size_t)n : 0;
-    }
+    (void)!file_write_all(STDOUT_FILENO, buf_slice(&out));
 }

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/os/file.h"
 #include "core/program/word.h"
 
 enum { LINES_FD = 3, ANSWERS_FD = 4 };
@@ -66,16 +67,10 @@ static enum err_code send_line(struct slice line, struct err *err)
     buf_add_char(&whole, '\n');
     if (whole.overflowed)
         return err_set(err, E_INVALID, "the line is longer than %zu KiB", WORD_LINE_MAX >> 10);
-    for (size_t sent = 0; sent < whole.size;) {
-        ssize_t n = write(LINES_FD, whole.data + sent, whole.size - sent);
-
-        if (n < 0 && errno == EPIPE)
-            return nobody_listens(err);
-        if (n < 0 && errno != EINTR)
-            return err_errno(err, E_UNAVAILABLE, "write to the worker");
-        sent += n > 0 ? (size_t)n : 0;
-    }
-    return E_OK;
+    if (file_write_all(LINES_FD, buf_slice(&whole)))
+        return E_OK;
+    return errno == EPIPE ? nobody_listens(err)
+                          : err_errno(err, E_UNAVAILABLE, "write to the worker");
 }
 
 /* Unread old replies would be taken for ours, or fill the pipe. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/os/file.h"
 #include "core/definition/definition.h"
 
 enum { PATH_SHOWN_MAX = 160 };
@@ -45,25 +46,6 @@ static enum err_code system_error(const char *path, struct err *err)
     }
 }
 
-static enum err_code read_all(int fd, const char *path, struct buf *text, struct err *err)
-{
-    for (;;) {
-        char chunk[16384];
-        ssize_t n = read(fd, chunk, sizeof(chunk));
-
-        if (n == 0)
-            return E_OK;
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return system_error(path, err);
-        buf_add(text, chunk, (size_t)n);
-        if (text->overflowed)
-            return err_set(err, E_TOO_LARGE, "%s: larger than %zu MiB", tail(path),
-                           DEFINITION_FILE_MAX >> 20);
-    }
-}
-
 /* The real path of the directory the file is in; free() it. */
 static enum err_code find_dir(const char *path, char **ret_dir, struct err *err)
 {
@@ -84,9 +66,12 @@ static enum err_code add_file(struct definitions *d, const char *path, struct er
     CLEANUP(mem) char *dir = NULL;
     CLEANUP(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
+    if (fd < 0 || !file_read_all(fd, &text))
         return system_error(path, err);
-    if (read_all(fd, path, &text, err) != E_OK || find_dir(path, &dir, err) != E_OK)
+    if (text.overflowed)
+        return err_set(err, E_TOO_LARGE, "%s: larger than %zu MiB", tail(path),
+                       DEFINITION_FILE_MAX >> 20);
+    if (find_dir(path, &dir, err) != E_OK)
         return err->code;
     struct definition_source source = {.file = path, .dir = dir};
 

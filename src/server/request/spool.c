@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/os/file.h"
+
 struct spool {
     int fd;
     int64_t size;
@@ -56,16 +58,9 @@ void spool_free(struct spool *s)
 
 enum err_code spool_add(struct spool *s, struct slice data, struct err *err)
 {
-    while (data.size > 0) {
-        ssize_t n = write(s->fd, data.data, data.size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return disk_error(err, "write");
-        s->size += n;
-        data = slice_make(data.data + n, data.size - (size_t)n);
-    }
+    if (!file_write_all(s->fd, data))
+        return disk_error(err, "write");
+    s->size += (int64_t)data.size;
     return E_OK;
 }
 
