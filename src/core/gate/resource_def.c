@@ -253,7 +253,7 @@ enum err_code resource_def_canonical_in(struct slice json, struct slice dir, str
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     CLEANUP(buf) struct buf with_dir = BUF_INIT(json.size + dir.size * 6 + 100);
-    struct resource_def def;
+    struct resource_def def = {.slots = 0};
 
     if (resource_def_parse(json, &arena, &def, NULL, NULL, err) != E_OK)
         return err->code;

@@ -91,68 +91,68 @@ static void canonical_filters_have_no_defaults(void **state)
     assert_canonical_by(canonical, "[]", "[]");
 }
 
+static const struct {
+    const char *json, *message;
+} bad_filters[] = {
+    {"{}", "filters: must be a list of filters, not an object"},
+    {"[{}]", "filters[0]: must have one of unique, limit, match and command"},
+    {"[{\"uniqe\":1}]", "filters[0]: unknown key 'uniqe', did you mean 'unique'?"},
+    {"[{\"limit\":{\"pending\":1},\"match\":{\"a\":{\"eq\":1}}}]",
+     "filters[0]: must have one of unique, limit, match and command"},
+    {"[{\"unique\":{}}]", "filters[0].unique.key: is missing: jobs with the same key clash; "
+                          "params fill the names in braces"},
+    {"[{\"unique\":{\"key\":\"{a}\",\"on_clash\":\"replce\"}}]",
+     "filters[0].unique.on_clash: 'replce' is unknown, did you mean 'replace'?"},
+    {"[{\"unique\":{\"key\":\"{a}\",\"max\":\"1h\"}}]",
+     "filters[0].unique.max: is for on_clash: replace, not for drop"},
+    {"[{\"unique\":{\"key\":\"{a}\",\"counts\":\"living\",\"on_clash\":\"reuse\"}}]",
+     "filters[0].unique.counts: must be all with on_clash: reuse, which takes the result of a "
+     "job that is done"},
+    {"[{\"unique\":{\"key\":\"{a}\",\"counts\":\"living\",\"for\":\"1h\"}}]",
+     "filters[0].unique.for: is for counts: all; living jobs clash as long as they live"},
+    {"[{\"unique\":{\"key\":\"{a}\",\"scope\":\"site\"}}]",
+     "filters[0].unique.scope: must be group, queue, all or {group: KIND}, not 'site'"},
+    {"[{\"unique\":{\"key\":\"{a}\",\"scope\":{\"grp\":\"site\"}}}]",
+     "filters[0].unique.scope: must be group, queue, all or {group: KIND}, not another object"},
+    {"[{\"limit\":10}]", "filters[0].limit: must be an object like {pending: 100000}, not 10: "
+                         "write {pending: 10}"},
+    {"[{\"limit\":{\"pending\":1,\"on_clash\":\"join\"}}]",
+     "filters[0].limit.on_clash: must be drop or reject, not 'join'"},
+    {"[{\"command\":[]}]", "filters[0].command: must name a program"},
+    {"[{\"command\":\"keep {url}\"}]",
+     "filters[0].command: {url} cannot be filled in: the filter is started before it gets a "
+     "job, which comes on its standard input"},
+    {"[{\"limit\":{\"pending\":1},\"timeout\":\"1s\"}]",
+     "filters[0].timeout: is for a command, not for limit"},
+    {"[{\"match\":{}}]", "filters[0].match: must have a condition like {depth: {max: 5}}"},
+    {"[{\"match\":{\"depth\":5}}]",
+     "filters[0].match.depth: must be an object like {max: 5}, not 5: write {eq: 5}"},
+    {"[{\"match\":{\"depth\":{}}}]",
+     "filters[0].match.depth: must say what to test, like {max: 5}"},
+    {"[{\"match\":{\"depth\":{\"mx\":5}}}]",
+     "filters[0].match.depth: unknown key 'mx', did you mean 'max'?"},
+    {"[{\"match\":{\"a\":{\"max\":true}}}]",
+     "filters[0].match.a.max: must be a number or a text, not true"},
+    {"[{\"match\":{\"a\":{\"in\":[1,[2]]}}}]",
+     "filters[0].match.a.in[1]: must be a text, a number, true, false or null, not an array"},
+    {"[{\"match\":{\"a\":{\"in\":[]}}}]",
+     "filters[0].match.a.in: must not be empty: no job would be kept"},
+    {"[{\"match\":{\"a\":{\"regex\":\"(\"}}}]",
+     "filters[0].match.a.regex: the parenthesis at byte 0 of the regex is not closed"},
+    {"[{\"match\":{\"a\":{\"exists\":1}}}]",
+     "filters[0].match.a.exists: must be true or false, not 1"},
+};
+
 static void mistakes_in_filters_are_told_with_their_place(void **state)
 {
-    static const struct {
-        const char *json, *message;
-    } bad[] = {
-        {"{}", "filters: must be a list of filters, not an object"},
-        {"[{}]", "filters[0]: must have one of unique, limit, match and command"},
-        {"[{\"uniqe\":1}]", "filters[0]: unknown key 'uniqe', did you mean 'unique'?"},
-        {"[{\"limit\":{\"pending\":1},\"match\":{\"a\":{\"eq\":1}}}]",
-         "filters[0]: must have one of unique, limit, match and command"},
-        {"[{\"unique\":{}}]", "filters[0].unique.key: is missing: jobs with the same key clash; "
-                              "params fill the names in braces"},
-        {"[{\"unique\":{\"key\":\"{a}\",\"on_clash\":\"replce\"}}]",
-         "filters[0].unique.on_clash: 'replce' is unknown, did you mean 'replace'?"},
-        {"[{\"unique\":{\"key\":\"{a}\",\"max\":\"1h\"}}]",
-         "filters[0].unique.max: is for on_clash: replace, not for drop"},
-        {"[{\"unique\":{\"key\":\"{a}\",\"counts\":\"living\",\"on_clash\":\"reuse\"}}]",
-         "filters[0].unique.counts: must be all with on_clash: reuse, which takes the result of a "
-         "job that is done"},
-        {"[{\"unique\":{\"key\":\"{a}\",\"counts\":\"living\",\"for\":\"1h\"}}]",
-         "filters[0].unique.for: is for counts: all; living jobs clash as long as they live"},
-        {"[{\"unique\":{\"key\":\"{a}\",\"scope\":\"site\"}}]",
-         "filters[0].unique.scope: must be group, queue, all or {group: KIND}, not 'site'"},
-        {"[{\"unique\":{\"key\":\"{a}\",\"scope\":{\"grp\":\"site\"}}}]",
-         "filters[0].unique.scope: must be group, queue, all or {group: KIND}, not another object"},
-        {"[{\"limit\":10}]", "filters[0].limit: must be an object like {pending: 100000}, not 10: "
-                             "write {pending: 10}"},
-        {"[{\"limit\":{\"pending\":1,\"on_clash\":\"join\"}}]",
-         "filters[0].limit.on_clash: must be drop or reject, not 'join'"},
-        {"[{\"command\":[]}]", "filters[0].command: must name a program"},
-        {"[{\"command\":\"keep {url}\"}]",
-         "filters[0].command: {url} cannot be filled in: the filter is started before it gets a "
-         "job, which comes on its standard input"},
-        {"[{\"limit\":{\"pending\":1},\"timeout\":\"1s\"}]",
-         "filters[0].timeout: is for a command, not for limit"},
-        {"[{\"match\":{}}]", "filters[0].match: must have a condition like {depth: {max: 5}}"},
-        {"[{\"match\":{\"depth\":5}}]",
-         "filters[0].match.depth: must be an object like {max: 5}, not 5: write {eq: 5}"},
-        {"[{\"match\":{\"depth\":{}}}]",
-         "filters[0].match.depth: must say what to test, like {max: 5}"},
-        {"[{\"match\":{\"depth\":{\"mx\":5}}}]",
-         "filters[0].match.depth: unknown key 'mx', did you mean 'max'?"},
-        {"[{\"match\":{\"a\":{\"max\":true}}}]",
-         "filters[0].match.a.max: must be a number or a text, not true"},
-        {"[{\"match\":{\"a\":{\"in\":[1,[2]]}}}]",
-         "filters[0].match.a.in[1]: must be a text, a number, true, false or null, not an array"},
-        {"[{\"match\":{\"a\":{\"in\":[]}}}]",
-         "filters[0].match.a.in: must not be empty: no job would be kept"},
-        {"[{\"match\":{\"a\":{\"regex\":\"(\"}}}]",
-         "filters[0].match.a.regex: the parenthesis at byte 0 of the regex is not closed"},
-        {"[{\"match\":{\"a\":{\"exists\":1}}}]",
-         "filters[0].match.a.exists: must be true or false, not 1"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(bad_filters); i++) {
         struct err err = ERR_INIT;
         struct filters f;
 
-        if (read_filters(checked(bad[i].json), &f, &err) != E_INVALID)
-            fail_msg("%s is accepted", bad[i].json);
-        assert_string_equal(err.msg, bad[i].message);
+        if (read_filters(checked(bad_filters[i].json), &f, &err) != E_INVALID)
+            fail_msg("%s is accepted", bad_filters[i].json);
+        assert_string_equal(err.msg, bad_filters[i].message);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "testing.h"
 
-enum { MOMENTS = 400 };
+enum { MOMENTS = 120 };
 
 static struct rates rates_of(const char *const *texts)
 {
