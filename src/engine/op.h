@@ -311,6 +311,18 @@ struct subscribe {
     int64_t lifetime_us; /* how long the worker may be absent */
 };
 
+/* ---- resources ---- */
+
+enum resource_op_kind { RESOURCE_OP_SHUT, RESOURCE_OP_OPEN };
+
+struct resource_op {
+    enum resource_op_kind kind;
+    struct slice name;
+    int64_t for_us;   /* SHUT; 0: until it is opened */
+    int64_t until_at; /* SHUT: instead of for_us; 0: not given */
+    struct slice why; /* SHUT; may be empty */
+};
+
 /* ---- waiting ---- */
 
 struct job_wait {
@@ -340,6 +352,7 @@ enum op_kind {
     OP_JOIN,
     OP_PUBLISH,
     OP_SUBSCRIBE,
+    OP_RESOURCE,
     OP_KIND_COUNT
 };
 
@@ -364,6 +377,7 @@ struct op {
         struct join_op join;
         struct publish publish;
         struct subscribe subscribe;
+        struct resource_op resource;
     };
     struct arena arena; /* for the input */
 

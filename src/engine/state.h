@@ -23,6 +23,7 @@
 #include "engine/claims/leases.h"
 #include "engine/engine.h"
 #include "engine/followups/followups.h"
+#include "engine/gates/gate.h"
 #include "engine/jobs/bulk.h"
 #include "engine/jobs/cancels.h"
 #include "engine/jobs/emit.h"
@@ -59,6 +60,7 @@ struct engine {
     struct bulk_list bulk;
     struct emitters emitters;
     struct followups followups;
+    struct gate_list gates;
     bool stale;        /* workers, bulk and emitters are to be read again before the next batch */
     bool queues_stale; /* queues too */
 

@@ -24,6 +24,8 @@ static enum err_code call(struct cli *cli, const struct noun_request *r, const c
         buf_add_str(&path, "?key=");
         client_add_escaped(&path, slice_of(r->key));
     }
+    if (r->at != NULL)
+        buf_addf(&path, "?at=%s", r->at);
     if (path.overflowed)
         return err_set(err, E_INVALID, "the name is too long");
     return cli_call(

@@ -19,6 +19,7 @@ struct cli;
     X(TOPIC, topic, "topic", "Manage topics: list show publish")                  \
     X(SIGNAL, signal, "signal", "Manage signals: list show raise clear")          \
     X(JOIN, join, "join", "Manage joins: list show arrive clear")                 \
+    X(RESOURCE, resource, "resource", "Manage resources: list show shut open")    \
     X(WORKER, worker, "workers", "Show workers: list show")
 
 #define NOUN_ID(ID, word, verb, text) NOUN_##ID,

@@ -6,6 +6,7 @@
 #include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "core/gate/resource_def.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/route/join_chain.h"
@@ -44,12 +45,33 @@ void definition_links_add(struct definition_links *links, struct arena *arena, c
 
 /* ---- queues ---- */
 
+/* What is counted by worker is no definition. */
+static void add_needs(struct definition_links *links, struct arena *arena,
+                      const struct needs *needs)
+{
+    if (needs->count == 0)
+        return;
+    struct definition_link *items = arena_array(arena, links->count + needs->count, sizeof(*items));
+
+    if (links->count > 0)
+        memcpy(items, links->items, links->count * sizeof(*items));
+    links->items = items;
+    for (size_t i = 0; i < needs->count; i++)
+        if (!need_is_of_host(needs->items[i].name))
+            items[links->count++] = (struct definition_link){.to = DEFINITION_RESOURCE,
+                                                             .name = needs->items[i].name,
+                                                             .key = "needs",
+                                                             .index = i,
+                                                             .weight = needs->items[i].weight};
+}
+
 struct definition_links definition_links_of_queue(const struct queue_def *def, struct arena *arena)
 {
     struct definition_links links = {.items = NULL};
 
     definition_links_add(&links, arena, "on_success", &def->on_success);
     definition_links_add(&links, arena, "on_failure", &def->on_failure);
+    add_needs(&links, arena, &def->needs);
     return links;
 }
 
@@ -168,6 +190,27 @@ static enum err_code check_joins(const struct definition_node *nodes, size_t n, 
     return join_chain_check(joins, n, ret_bad, err);
 }
 
+/* ---- resources ---- */
+
+static enum err_code read_resource(struct definition_input *in, struct buf *out, struct err *err)
+{
+    struct resource_def def;
+
+    if (resource_def_parse(in->json, in->arena, &def, in->faults, &in->fault_at, err) != E_OK)
+        return err->code;
+    in->fault_at = NULL;
+    if (in->faults->count > 0)
+        return resource_def_canonical(SLICE("{}"), out, err);
+    return resource_def_canonical_in(in->json, in->dir, out, err);
+}
+
+static struct definition_links no_links(struct slice json, struct arena *arena)
+{
+    (void)json;
+    (void)arena;
+    return (struct definition_links){.items = NULL};
+}
+
 const struct definition_kind_row definition_kinds[DEFINITION_KINDS] = {
     [DEFINITION_QUEUE] = {.name = "queue",
                           .section = "queues",
@@ -184,6 +227,13 @@ const struct definition_kind_row definition_kinds[DEFINITION_KINDS] = {
                          .canonical = join_def_canonical,
                          .links = join_links,
                          .check_all = check_joins},
+    [DEFINITION_RESOURCE] = {.name = "resource",
+                             .section = "resources",
+                             .may_be_null = true,
+                             .check_name = resource_name_check,
+                             .read = read_resource,
+                             .canonical = resource_def_canonical,
+                             .links = no_links},
 };
 
 enum err_code definition_name_unknown(enum definition_kind kind, struct slice name,

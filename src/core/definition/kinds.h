@@ -22,7 +22,7 @@
 #include "core/route/dest.h"
 
 /* In the order in which they are read, applied and listed in replies. */
-enum definition_kind { DEFINITION_QUEUE, DEFINITION_JOIN, DEFINITION_KINDS };
+enum definition_kind { DEFINITION_QUEUE, DEFINITION_JOIN, DEFINITION_RESOURCE, DEFINITION_KINDS };
 
 enum { DEFINITIONS_MAX = 10000 }; /* of one kind, in one set of files */
 
@@ -34,6 +34,7 @@ struct definition_link {
     struct slice name;
     const char *key; /* the member that has the name: "on_success" */
     size_t index;    /* in that member's list */
+    int64_t weight;  /* of a need; 0: not known before a job is added */
 };
 
 struct definition_links {

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/gate/needs.h"
 #include "core/job/retry.h"
 #include "core/route/dest.h"
 
@@ -70,6 +71,8 @@ struct queue_def {
     int64_t keep_done_us; /* retention of done, cancelled and relayed jobs */
     int64_t keep_failed_us;
     int64_t keep_log; /* bytes of log kept for a job */
+
+    struct needs needs; /* what its jobs take of resources while they run */
 
     struct dest_list on_success, on_failure; /* where the end of a job in it leads */
     struct slice *subscribe;                 /* topics, or prefixes of them: topic_matches */

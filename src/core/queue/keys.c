@@ -137,6 +137,12 @@ static const struct field root_keys[] = {
     FIELD_MEMBERS("keep", &keep_object,
                   .help = "How long ended jobs are kept, and how much of their logs."),
     FIELD_CUSTOM(
+        "needs", queue_needs_read, .write = queue_needs_write,
+        FIELD_OFFSET(struct needs, queue_def, needs),
+        .form = "map of resources to weights, at most %MAX%", .schema = "Needs", .max = NEEDS_MAX,
+        .absent = "none",
+        .help = "What each job takes of resources while it runs: see [resources](resources.md)."),
+    FIELD_CUSTOM(
         "on_success", queue_dests_read, .write = queue_dests_write,
         FIELD_OFFSET(struct dest_list, queue_def, on_success),
         .form = "destination, or list of at most %MAX%", .schema = "Destinations", .max = DEST_MAX,

@@ -16,6 +16,18 @@ void queue_dests_write(const void *from, const struct field *f, struct buf *out)
     dest_list_json((const struct dest_list *)(const void *)((const char *)from + f->offset), out);
 }
 
+/* ---- needs ---- */
+
+enum err_code queue_needs_read(struct object_read *r, const struct field *f, struct slice value)
+{
+    return needs_read(r, value, (struct needs *)(void *)((char *)r->to + f->offset));
+}
+
+void queue_needs_write(const void *from, const struct field *f, struct buf *out)
+{
+    needs_json((const struct needs *)(const void *)((const char *)from + f->offset), out);
+}
+
 /* ---- topics ---- */
 
 /* A `*` elsewhere looks like a pattern and matches nothing.  Stores may have such names. */

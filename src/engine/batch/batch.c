@@ -66,6 +66,7 @@ void batch_clear(struct engine *e)
     VEC_CLEAR(&e->batch.new_cancels);
     VEC_CLEAR(&e->batch.reported_cancels);
     followups_clear(e);
+    gates_clear(e);
     counts_clear(&e->batch.counts);
     arena_clear(&e->batch.arena);
     e->batch.queues_changed = e->batch.workers_changed = e->batch.definitions_raised =
@@ -155,6 +156,7 @@ static void undo_batch(struct engine *e)
     e->sweep.retain_at = 0;
     e->waiting.grants_due = true;
     queues_reset_ready(e);
+    gates_forget(e);
     if (batch_reload(e, &err) != E_OK)
         report_trouble(e, &err);
 }
@@ -315,6 +317,7 @@ void engine_run(struct engine *e, struct op *ops, struct now now)
     clocks_read(e, now);
     shared_beat(e);
     shared_recheck(e);
+    gates_wake(e);
     VEC_CLEAR(&e->asked);
     for (struct op *op = ops; op != NULL; op = op->next)
         VEC_PUSH(&e->asked, op);
@@ -334,6 +337,7 @@ int64_t engine_next_us(const struct engine *e, struct now given)
     struct now now = shared_now(e, given);
     int64_t steady = sweep_next_steady_at(e);
     int64_t wall = sweep_next_wall_at(e);
+    int64_t opens_at = gates_next_at(e);
     int64_t us = TIME_NEVER;
 
     if (e->waiting.wake_at < steady)
@@ -342,6 +346,8 @@ int64_t engine_next_us(const struct engine *e, struct now given)
         steady = shared_next_at(e);
     if (steady != TIME_NEVER)
         us = steady - now.steady_at;
+    if (opens_at < wall)
+        wall = opens_at;
     if (wall != TIME_NEVER) {
         int64_t wall_us = wall - now.wall_at;
 

@@ -21,6 +21,7 @@
 #include "engine/claims/claims.h"
 #include "engine/engine.h"
 #include "engine/followups/followups.h"
+#include "engine/gates/gate.h"
 #include "engine/jobs/cancels.h"
 #include "engine/jobs/keys.h"
 
@@ -65,6 +66,7 @@ struct batch {
     VEC(struct ended_job) endings;      /* for retention */
     struct counts counts;
     struct followup_batch followups;
+    struct gate_batch gates;
 
     /* Changes that memory must take back if the batch fails. */
     bool queues_changed;

@@ -68,6 +68,7 @@ static void stepped(struct engine *e, int64_t step_us)
     tell_step(e, step_us);
     e->clocks.step_us += step_us;
     e->sweep.due_at = e->sweep.retain_at = e->sweep.subscribers_at = 0;
+    gates_forget(e);
     if (!shared_sets_clock(e))
         return;
     /* The leases' own clock was set: times that were noted by it are void. */
@@ -82,6 +83,8 @@ enum err_code clocks_settle(struct engine *e, struct err *err)
         return E_OK;
     e->batch.settled_step_us = e->clocks.step_us;
     if (engine_write(e, err) != E_OK)
+        return err->code;
+    if (e->gates.in_force && store_gates_bound(e->store, e->now.wall_at, err) != E_OK)
         return err->code;
     return shared_move_due(e, e->clocks.step_us, err);
 }

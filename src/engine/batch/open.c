@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/claims/exchange.h"
+#include "engine/gates/gating.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
 #include "store/jobs/jobs.h"
@@ -95,6 +96,7 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
     e->node = config->node;
     e->now = e->clocks.caller = now;
     waiting_init(&e->waiting);
+    gates_init(&e->gates);
     rng_init(&e->rng, config->seed);
     claims_init(&e->claims);
     e->missing_queue = queue_new_missing();
@@ -129,12 +131,14 @@ void engine_close(struct engine *e)
     bulk_free(e);
     emitters_free(e);
     workers_free(e);
+    gating_drop_all(e);
     queues_free(e);
     queue_free(e->missing_queue);
     skipped_deinit(&e->skipped);
     claims_deinit(&e->claims);
     cancels_free(e);
     VEC_DEINIT(&e->asked);
+    gates_deinit(e);
     batch_deinit(e);
     free(e);
 }

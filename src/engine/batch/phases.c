@@ -13,6 +13,8 @@
 #include "engine/followups/join.h"
 #include "engine/followups/signal.h"
 #include "engine/followups/topic.h"
+#include "engine/gates/gate.h"
+#include "engine/gates/resource.h"
 #include "engine/jobs/bulk.h"
 #include "engine/jobs/emit.h"
 #include "engine/jobs/job_action.h"
@@ -72,6 +74,7 @@ static const struct phase phases[] = {
     {.name = "publish", .kind = OP_PUBLISH, .run = publish_run},
     {.name = "join", .kind = OP_JOIN, .run = join_run},
     {.name = "signal", .kind = OP_SIGNAL, .run = signal_run},
+    {.name = "resource", .kind = OP_RESOURCE, .run = resource_op_run},
     {.name = "wait", .kind = OP_WAIT, .run = wait_run},
     {.name = "write submitted jobs", .step = submit_flush},
     {.name = "settle followups", .step = followups_settle, .own_work = true},
@@ -79,7 +82,9 @@ static const struct phase phases[] = {
     {.name = "write streaks", .step = queue_write_streaks}, /* a queue may stop by it */
 
     /* What became ready in this batch is claimed in it. */
+    {.name = "release gates", .step = gates_release},
     {.name = "claim", .step = claims_grant},
+    {.name = "write gates", .step = gates_write},
     {.name = "commit", .step = engine_commit},
 };
 

@@ -10,6 +10,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/claims/ready.h"
 #include "engine/followups/route.h"
+#include "engine/gates/gating.h"
 #include "engine/jobs/finish.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
@@ -86,6 +87,15 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
     effects_event(e, j, g->queue, "claimed");
 }
 
+/* Gated ones are put back by gating_granted. */
+static void put_back_ready(struct engine *e, const struct job *j)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+
+    if (q->gating == NULL)
+        ready_put_back(&q->ready, (struct ready_ref){j->priority, j->id.v});
+}
+
 /* Notes the granted jobs and creates the live claim that watches their leases. */
 static struct live_claim *take_granted(struct engine *e, struct op *op, const struct job *jobs,
                                        size_t n)
@@ -99,11 +109,12 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
             ids[granted++] = jobs[i].id.v;
             note_granted(e, op, &jobs[i], &g);
         } else if (jobs[i].state == JOB_READY) { /* the reply would be too large */
-            ready_put_back(&queue_by_id(e, jobs[i].queue)->ready,
-                           (struct ready_ref){jobs[i].priority, jobs[i].id.v});
+            put_back_ready(e, &jobs[i]);
         } else {
             e->shared.saw_locked_ready = true; /* locked by another server */
         }
+    if (e->batch.gates.bookings.count > 0)
+        gating_granted(e, jobs, n);
     if (granted == 0)
         return NULL;
     op->picked = jobs;
@@ -194,6 +205,10 @@ static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err
     for (size_t i = 0; op->exchange.max > 0 && i < op->exchange.n_queues && !*ret_any; i++) {
         if (op->exchange.queues[i].max == 0 || !queue_starts(queues[i]))
             continue;
+        if (gating_of(e, queues[i]) != NULL) {
+            *ret_any = gating_may_start(e, queues[i]);
+            continue;
+        }
         if (shared_fill_ready(e, queues[i], !op->exchange.commands, err) != E_OK)
             return false;
         *ret_any = ready_first(&queues[i]->ready) != NULL;

@@ -12,6 +12,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/claims/claim.h"
 #include "engine/claims/ready.h"
+#include "engine/gates/gating.h"
 #include "engine/queues/queue.h"
 #include "engine/shared/shared.h"
 #include "store/jobs/ready.h"
@@ -26,6 +27,9 @@ struct picker {
     int *left;           /* by queue: jobs that may still be picked */
     size_t *passed;      /* by queue: ready jobs without a command that were skipped */
     struct queue **from; /* by picked job: its queue */
+    struct line *line;   /* of the best job, in a queue with gates */
+    struct err *err;     /* of the store, while the best job is looked for */
+    bool failed;         /* … it is set */
 };
 
 /* Whether the claimer can run jobs of the queue only if they have their own command. */
@@ -44,25 +48,46 @@ static const struct ready_ref *first_of(const struct picker *p, size_t i)
     return ref;
 }
 
+static bool is_commandless(const struct queue *q, int64_t job)
+{
+    return map_find(&q->commandless, job) != NULL;
+}
+
+/* The first job of a queue with gates that may start. */
+static bool first_open(struct picker *p, struct queue *q, struct line **ret_line,
+                       struct ready_ref *ret_ref)
+{
+    gating_skip_fn *skips = is_bare(p, q) ? is_commandless : NULL;
+
+    p->failed = gating_best(p->e, q, skips, ret_line, ret_ref, p->err) != E_OK;
+    return !p->failed && *ret_line != NULL;
+}
+
 /* Finds the queue with the best first job.  False when there is none, or when an incomplete list is
  * empty: its next job, which only the store knows, might come before those of other queues. */
-static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *ret_ref)
+static bool best_queue(struct picker *p, size_t *ret_i, struct ready_ref *ret_ref)
 {
     struct ready_ref best = {.priority = INT_MIN, .id = 0};
     bool found = false;
 
     for (size_t i = 0; i < p->x->n_queues; i++) {
-        const struct queue *q = p->queues[i];
+        struct queue *q = p->queues[i];
+        struct line *line = NULL;
+        struct ready_ref open;
 
         if (p->left[i] <= 0 || !queue_starts(q))
             continue;
-        const struct ready_ref *first = first_of(p, i);
+        bool gated = q->gating != NULL;
+        const struct ready_ref *first = !gated                           ? first_of(p, i)
+                                        : first_open(p, q, &line, &open) ? &open
+                                                                         : NULL;
 
-        if (first == NULL && !q->ready.complete && p->passed[i] == 0)
+        if (first == NULL && (p->failed || (!gated && !q->ready.complete && p->passed[i] == 0)))
             return false;
         if (first == NULL || (found && !ready_comes_before(*first, best)))
             continue;
         best = *first;
+        p->line = line;
         *ret_i = i;
         found = true;
     }
@@ -79,7 +104,9 @@ static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
     while (n < (size_t)p->x->max && best_queue(p, &i, &refs[n])) {
         struct queue *q = p->queues[i];
 
-        if (p->passed[i] == 0)
+        if (q->gating != NULL)
+            gating_take(p->e, q, p->line, refs[n]);
+        else if (p->passed[i] == 0)
             ready_take(&q->ready);
         else
             ready_remove(&q->ready, refs[n]);
@@ -98,7 +125,10 @@ static void leave_commandless(struct picker *p, struct queue *q, struct ready_re
         q->commandless = (struct map){0};
     }
     map_put(&q->commandless, ref.id, q);
-    ready_put_back(&q->ready, ref);
+    if (q->gating != NULL)
+        gating_put_back(p->e, q, ref);
+    else
+        ready_put_back(&q->ready, ref);
     for (size_t i = 0; i < p->x->n_queues; i++)
         if (p->queues[i] == q)
             p->left[i]++;
@@ -147,7 +177,7 @@ static void init(struct picker *p, const struct op *op)
 enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *ret_n,
                    struct err *err)
 {
-    struct picker p = {.e = e, .arena = batch_arena(e), .x = &op->exchange};
+    struct picker p = {.e = e, .arena = batch_arena(e), .x = &op->exchange, .err = err};
     struct ready_ref *refs = arena_array(p.arena, (size_t)p.x->max, sizeof(*refs));
     size_t picked = 0;
     size_t first = 0;
@@ -156,13 +186,19 @@ enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *
     init(&p, op);
     /* Lists are filled before jobs are taken: until the claim is written, picked jobs are still
      * ready in the store and would be listed again. */
-    for (size_t i = 0; i < p.x->n_queues; i++)
-        if (p.left[i] > 0 && queue_starts(p.queues[i]) &&
-            shared_fill_ready(e, p.queues[i], !is_bare(&p, p.queues[i]), err) != E_OK)
+    for (size_t i = 0; i < p.x->n_queues; i++) {
+        if (p.left[i] <= 0 || !queue_starts(p.queues[i]))
+            continue;
+        if (gating_of(e, p.queues[i]) != NULL)
+            gating_begin(e, p.queues[i]);
+        else if (shared_fill_ready(e, p.queues[i], !is_bare(&p, p.queues[i]), err) != E_OK)
             return err->code;
+    }
     do {
         first = n;
         picked = n = take_best(&p, refs, first);
+        if (p.failed)
+            return err->code;
         if (p.x->commands && keep_runnable(&p, refs, first, &n, err) != E_OK)
             return err->code;
     } while (n < picked);

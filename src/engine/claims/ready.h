@@ -25,6 +25,11 @@ struct ready {
     bool complete;
 };
 
+static inline bool ready_is_known_empty(const struct ready *r)
+{
+    return r->complete && r->count == 0;
+}
+
 /* Whether `a` is claimed before `b`. */
 bool ready_comes_before(struct ready_ref a, struct ready_ref b);
 

@@ -58,14 +58,19 @@ struct define_rules {
     enum err_code (*put)(struct engine *e, const struct definition_put *put, bool dry_run,
                          enum define_change *ret_change, struct err *err);
 
+    /* Refuses a link to one as it will be after the request.  NULL: any is right. */
+    void (*check_link)(const struct defined *to, const struct definition_link *link,
+                       struct err *refused);
+
     /* Refuses to remove one that is in use by something that is no definition. */
     enum err_code (*check_removal)(struct engine *e, const struct defined *d, struct err *refused,
                                    struct err *err);
     enum err_code (*remove)(struct engine *e, const struct defined *d, struct err *err);
 };
 
-extern const struct define_rules queue_define_rules; /* change.c */
-extern const struct define_rules join_define_rules;  /* followups/join.c */
+extern const struct define_rules queue_define_rules;    /* change.c */
+extern const struct define_rules join_define_rules;     /* followups/join.c */
+extern const struct define_rules resource_define_rules; /* gates/resource.c */
 
 /* OP_DEFINE. */
 MUST_CHECK enum err_code define_run(struct engine *e, struct op *op, struct err *err);

@@ -12,6 +12,7 @@ const struct define_rules *define_rules_of(enum definition_kind kind)
     static const struct define_rules *const rules[DEFINITION_KINDS] = {
         [DEFINITION_QUEUE] = &queue_define_rules,
         [DEFINITION_JOIN] = &join_define_rules,
+        [DEFINITION_RESOURCE] = &resource_define_rules,
     };
 
     return rules[kind];
@@ -128,6 +129,27 @@ static void judge_links(const struct define_set *set, const struct defined *d, s
     }
 }
 
+/* Links that a request makes, and those to what it redefines, must suit what they lead to. */
+static void judge_fit(const struct define_set *set, const struct defined *d, struct op *op)
+{
+    for (size_t i = 0; i < d->links.count && !d->is_removed; i++) {
+        const struct definition_link *link = &d->links.items[i];
+        const struct defined *to = names_find(&set->names[link->to], link->name);
+        struct err refused = ERR_INIT;
+        struct quote quote;
+
+        if (to == NULL || define_rules_of(link->to)->check_link == NULL ||
+            (d->put == NULL && to->put == NULL))
+            continue;
+        define_rules_of(link->to)->check_link(to, link, &refused);
+        if (refused.code == E_OK)
+            continue;
+        (void)err_wrap(&refused, "%s %s: %s", definition_kinds[d->kind].name,
+                       quote_text(&quote, d->name), link->key);
+        add_refusal(op, &refused);
+    }
+}
+
 /* ---- removals ---- */
 
 /* The links of a copy count only if its original is removed: otherwise they are judged there. */
@@ -207,6 +229,8 @@ enum err_code define_judge(const struct define_set *set, struct op *op, struct e
     for (enum definition_kind kind = 0; kind < DEFINITION_KINDS && is_free; kind++)
         for (size_t i = 0; i < o->puts[kind].count; i++)
             judge_links(set, names_find(&set->names[kind], o->puts[kind].items[i].name), op);
+    for (size_t i = 0; i < set->count && is_free; i++)
+        judge_fit(set, set->items[i], op);
     for (enum definition_kind kind = 0; kind < DEFINITION_KINDS && op->err.code == E_OK; kind++)
         if (o->puts[kind].count > 0 && definition_kinds[kind].check_all != NULL)
             judge_all(set, kind, &op->err);

@@ -6,6 +6,7 @@
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
 #include "engine/claims/ready.h"
+#include "engine/gates/gating.h"
 #include "engine/queues/queue_log.h"
 #include "engine/queues/subscribers.h"
 #include "engine/state.h"
@@ -94,6 +95,7 @@ void queue_unlist(struct engine *e, struct queue *q)
         if (list->items[i] != q)
             list->items[kept++] = list->items[i];
     list->count = kept;
+    gating_drop(e, q);
     e->generation++;
 }
 
@@ -194,8 +196,11 @@ static void keep_unstored(struct engine *e, const struct queue_list *old)
 
 enum err_code queues_load(struct engine *e, struct err *err)
 {
-    struct queue_list old = e->queues;
     int64_t definitions = 0;
+
+    if (gates_load(e, err) != E_OK)
+        return err->code;
+    struct queue_list old = e->queues;
 
     e->queues = (struct queue_list){.items = NULL};
     if (store_definitions_get(e->store, &definitions, err) != E_OK ||

@@ -36,6 +36,8 @@ struct store;
  *   SIGNAL     one of them, with those who wait for it
  *   JOINS      {"joins":[…],"cursor"}
  *   JOIN       one of them, with what has arrived
+ *   RESOURCES  {"resources":[…],"cursor"}
+ *   RESOURCE   one of them, with the jobs that use it
  *   TOPICS     {"topics":[…]} with the queues that are subscribed
  *   TOPIC      one of them
  */
@@ -56,6 +58,8 @@ struct store;
     X(SIGNAL, signal, 0)                                        \
     X(JOINS, joins, 0)                                          \
     X(JOIN, join, 0)                                            \
+    X(RESOURCES, resources, QUERY_QUEUE_NAMES)                  \
+    X(RESOURCE, resource, QUERY_QUEUE_NAMES)                    \
     X(TOPICS, topics, QUERY_QUEUE_NAMES)                        \
     X(TOPIC, topic, QUERY_QUEUE_NAMES)
 
@@ -76,6 +80,7 @@ struct query {
     struct slice cursor;    /* JOBS: empty: from the newest; others: data NULL: from the first */
     int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: from the end */
     int64_t now_at;
+    int64_t at;      /* RESOURCE: as it will be then; 0: now */
     const char *url; /* base of full ids; NULL: none */
 
     struct arena arena; /* for the input */

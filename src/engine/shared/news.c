@@ -8,6 +8,7 @@
  *   c JOB TOKEN WORKER FENCE   cancel a running job
  *   e ID                       a job that somebody waits for has ended
  *   w WORKER                   the row of a worker has changed
+ *   g GATE                     a gate has slots again, or was opened or shut
  *   x                          a server has left
  *   a                          more than fits a line: look at everything
  */
@@ -55,6 +56,12 @@ void news_add_worker(struct engine *e, int64_t number)
 {
     if (e->shared.is_on && add_news(e, 48))
         buf_addf(&e->shared.news, " w %" PRId64, number);
+}
+
+void news_add_gate(struct engine *e, int64_t id)
+{
+    if (e->shared.is_on && add_news(e, 48))
+        buf_addf(&e->shared.news, " g %" PRId64, id);
 }
 
 /* Notes the queues with ready jobs that were not granted: claims may wait at other servers.  One
@@ -160,11 +167,13 @@ static void hear_everything(struct engine *e)
     e->shared.news_missed = true;
     e->shared.beat_at = e->now.steady_at;
     queues_reset_ready(e);
+    gates_forget(e);
 }
 
 static void hear_item(struct engine *e, char letter, const char **at)
 {
     struct cancel_note note;
+    struct gate *gate;
     int64_t number;
 
     switch (letter) {
@@ -185,6 +194,10 @@ static void hear_item(struct engine *e, char letter, const char **at)
     case 'w':
         if (next_number(at, &number))
             worker_changed(e, number);
+        break;
+    case 'g':
+        if (next_number(at, &number) && (gate = map_find(&e->gates.by_id, number)) != NULL)
+            gate_news(e, gate);
         break;
     case 'q':
         e->shared.queue_changes = -1;

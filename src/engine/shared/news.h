@@ -19,6 +19,7 @@ struct engine;
 void news_add_ended(struct engine *e, int64_t id);
 void news_add_cancel(struct engine *e, const struct cancel_note *note);
 void news_add_worker(struct engine *e, int64_t number);
+void news_add_gate(struct engine *e, int64_t id);
 
 /* Writes the news of the batch: its last write but one. */
 MUST_CHECK enum err_code news_write(struct engine *e, struct err *err);

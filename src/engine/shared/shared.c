@@ -16,6 +16,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/claims/claim.h"
 #include "engine/claims/ready.h"
+#include "engine/gates/gating.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
@@ -246,23 +247,24 @@ void shared_close(struct engine *e)
 
 /* ---- the batch's transaction ---- */
 
-static bool is_known_empty(const struct queue *q)
+/* Whether memory does not know that the queue has no job that may start. */
+static bool may_have_jobs(struct engine *e, struct queue *q)
 {
-    return q->ready.complete && q->ready.count == 0;
+    return gating_of(e, q) != NULL ? gating_may_start(e, q) : !ready_is_known_empty(&q->ready);
 }
 
 /* Whether a claim must read the store: memory may know that its queues have no ready jobs. */
-static bool claim_must_look(const struct engine *e, const struct op *op)
+static bool claim_must_look(struct engine *e, const struct op *op)
 {
     const struct exchange *x = &op->exchange;
 
     if (claim_is_outdated(e, x))
         return false;
     for (size_t i = 0; i < x->n_queues; i++) {
-        const struct queue *q = queue_find(e, x->queues[i].name);
+        struct queue *q = queue_find(e, x->queues[i].name);
         bool wanted = x->max > 0 && x->queues[i].max > 0;
 
-        if (q == NULL || (wanted && queue_starts(q) && !is_known_empty(q)))
+        if (q == NULL || (wanted && queue_starts(q) && may_have_jobs(e, q)))
             return true;
     }
     return false;
@@ -371,12 +373,13 @@ void shared_clear(struct engine *e)
 
         q->wanted = 0;
         q->made_ready = false;
-        if ((!e->shared.only_server && !is_known_empty(q)) || e->shared.saw_locked_ready)
+        if ((!e->shared.only_server && !ready_is_known_empty(&q->ready)) ||
+            e->shared.saw_locked_ready)
             ready_reset(&q->ready);
     }
-    if (e->shared.saw_locked_ready)
+    if (e->shared.saw_locked_ready || e->shared.saw_held_gate)
         e->shared.recheck_at = e->now.steady_at + LOCKED_PAUSE_US;
-    e->shared.saw_locked_ready = false;
+    e->shared.saw_locked_ready = e->shared.saw_held_gate = false;
     buf_clear(&e->shared.news);
     e->shared.news_full = false;
     e->emitters.is_unsettled = e->emitters.is_unsettled || e->emitters.settling.count > 0;

@@ -34,6 +34,7 @@ struct shared {
 
     /* Of the batch. */
     bool exclusive;        /* no other server's batch runs beside it */
+    bool saw_held_gate;    /* other servers judge gates that its claims need */
     bool saw_locked_ready; /* other servers lock ready jobs, which may stay ready */
 
     /* News to other servers (news.c). */

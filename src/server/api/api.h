@@ -21,6 +21,7 @@ struct object;
     X(topics)        \
     X(signals)       \
     X(joins)         \
+    X(resources)     \
     X(server)        \
     X(admin)
 

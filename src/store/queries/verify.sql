@@ -205,3 +205,18 @@ SELECT 'job ' || j.id || ' has a route and is at no step'
 FROM jobs AS j JOIN payload AS p ON p.id = j.id
 WHERE p.bill LIKE '{"steps":%' AND (j.history IS NULL OR j.history NOT LIKE '%"step":%')
 LIMIT 100;
+
+-- Slots in use are those of running jobs, with the weights they were granted with.
+-- name: verify_gates
+SELECT 'gate ' || g.id || ' (' || g.name || ') has ' || g.in_use || ' in use, and jobs use '
+       || COALESCE(u.n, 0)
+FROM gates AS g LEFT JOIN (SELECT gate, SUM(weight) AS n FROM gate_uses GROUP BY gate) AS u
+     ON u.gate = g.id
+WHERE g.in_use <> COALESCE(u.n, 0)
+UNION ALL
+SELECT 'job ' || u.job || ' uses gate ' || u.gate || ' and does not run' FROM gate_uses AS u
+WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = u.job AND j.state + 0 = 5)
+UNION ALL
+SELECT 'job ' || u.job || ' uses gate ' || u.gate || ', which does not exist' FROM gate_uses AS u
+WHERE NOT EXISTS (SELECT 1 FROM gates AS g WHERE g.id = u.gate)
+LIMIT 100;

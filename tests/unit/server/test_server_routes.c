@@ -114,6 +114,8 @@ static void administration_is_for_the_administrator(void **state)
         {"DELETE", "/v1/jobs/x"},         {"POST", "/v1/bulk"},
         {"POST", "/v1/backup"},           {"POST", "/v1/check"},
         {"POST", "/v1/queues/x/restart"}, {"DELETE", "/v1/joins/x"},
+        {"PUT", "/v1/resources/x"},       {"DELETE", "/v1/resources/x"},
+        {"POST", "/v1/resources/x/shut"}, {"POST", "/v1/resources/x/open"},
     };
     const struct route *r;
     size_t admins = 0;

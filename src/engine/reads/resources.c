@@ -1,0 +1,159 @@
+/*
+ * Resources, as people see them.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/jtext/jtext.h"
+#include "core/gate/gate.h"
+#include "core/gate/window.h"
+#include "core/object/quote.h"
+#include "engine/gates/gate.h"
+#include "engine/reads/internal.h"
+#include "engine/reads/job_json.h"
+#include "store/gates/gates.h"
+
+enum { HOLDERS_SHOWN = 100 };
+
+/* ---- one resource ---- */
+
+struct shown {
+    struct resource resource;
+    struct window window;
+    struct gate_state state;
+};
+
+static void shown_deinit(struct shown *s)
+{
+    resource_close(&s->resource);
+    window_deinit(&s->window);
+}
+
+static enum err_code show_open(struct shown *s, const struct stored_gate *row, int64_t now_at,
+                               struct err *err)
+{
+    struct err ignored = ERR_INIT;
+
+    *s = (struct shown){.window = WINDOW_INIT};
+    if (resource_open(&s->resource, row->definition, err) != E_OK)
+        return err->code;
+    if (row->starts.size > 0 && window_decode(row->starts, &s->window, &ignored) != E_OK)
+        s->window = WINDOW_INIT;
+    window_settle(&s->window, &s->resource.rules.rates, now_at);
+    s->state = (struct gate_state){.in_use = row->in_use,
+                                   .window = &s->window,
+                                   .shut = {row->shut_until_at, row->why},
+                                   .probe = {row->probe_until_at, row->probe_why}};
+    return E_OK;
+}
+
+/* Why a start of weight 1 would be refused at that time. */
+static void add_why(struct buf *b, const struct shown *s, struct slice name, int64_t at)
+{
+    struct gate_verdict v = gate_judge(&s->resource.rules, &s->state, at, 1);
+    CLEANUP(buf) struct buf why = BUF_INIT(4096);
+
+    if (v.by == GATE_OK)
+        return;
+    gate_reason(&s->resource.rules, &s->state, &v, name, at, 1, &why);
+    jtext_put_string(b, "why", buf_slice(&why));
+}
+
+static void add_resource(struct buf *b, const struct stored_gate *row, int64_t at)
+{
+    struct err err = ERR_INIT;
+    struct shown s;
+
+    jtext_put_string(b, "name", row->name);
+    jtext_put_raw(b, "definition", row->definition);
+    if (show_open(&s, row, at, &err) != E_OK) {
+        jtext_put_bool(b, "open", false);
+        jtext_put_string(b, "why", slice_of(err.msg));
+        return;
+    }
+    struct gate_opening opening = gate_open_at(&s.resource.rules, &s.state, at);
+
+    if (s.resource.rules.slots > 0)
+        jtext_put_int(b, "slots", s.resource.rules.slots);
+    jtext_put_int(b, "in_use", row->in_use);
+    if (s.resource.rules.rates.count > 0) {
+        jtext_add_key(b, "rate");
+        rates_json(&s.resource.rules.rates, b);
+    }
+    jtext_put_bool(b, "open", opening.open);
+    if (opening.until_at != TIME_NEVER)
+        jtext_put_time(b, "until", opening.until_at);
+    add_why(b, &s, row->name, at);
+    shown_deinit(&s);
+}
+
+/* ---- lists ---- */
+
+struct resource_page {
+    struct query_view *view;
+    struct buf *out;
+    size_t left;
+    bool more;
+    struct slice last;
+};
+
+static void list_resource(void *ctx, const struct stored_gate *row)
+{
+    struct resource_page *p = ctx;
+
+    if (p->left == 0) {
+        p->more = true;
+        return;
+    }
+    p->left--;
+    p->last = arena_copy(&p->view->arena, row->name);
+    jtext_add_comma(p->out);
+    buf_add_char(p->out, '{');
+    add_resource(p->out, row, p->view->now_at);
+    buf_add_char(p->out, '}');
+}
+
+enum err_code query_resources(struct query_view *v, struct query *q, struct err *err)
+{
+    struct resource_page page = {.view = v, .out = &q->reply, .left = (size_t)q->limit};
+
+    buf_add_str(&q->reply, "{\"resources\":[");
+    if (store_resources_list(v->store, q->cursor, page.left + 1, list_resource, &page, err) != E_OK)
+        return err->code;
+    buf_add_str(&q->reply, "],\"cursor\":");
+    if (page.more)
+        jtext_add_string(&q->reply, page.last);
+    else
+        buf_add_str(&q->reply, "null");
+    buf_add_char(&q->reply, '}');
+    return E_OK;
+}
+
+static void add_holder(void *ctx, const struct gate_use *use)
+{
+    struct buf *b = ctx;
+
+    jtext_add_comma(b);
+    buf_add_char(b, '{');
+    jtext_add_id(b, "job", use->job);
+    jtext_put_int(b, "weight", use->weight);
+    jtext_put_time(b, "since", use->started_at);
+    buf_add_char(b, '}');
+}
+
+enum err_code query_resource(struct query_view *v, struct query *q, struct err *err)
+{
+    struct stored_gate row;
+    struct quote quote;
+
+    if (store_resource_find(v->store, q->name, &v->arena, &row, err) != E_OK)
+        return err->code;
+    if (row.id == 0)
+        return err_set(err, E_NOT_FOUND, "there is no resource %s", quote_text(&quote, q->name));
+    buf_add_char(&q->reply, '{');
+    add_resource(&q->reply, &row, q->at != 0 ? q->at : v->now_at);
+    buf_add_str(&q->reply, ",\"holders\":[");
+    if (store_uses_of_gate(v->store, row.id, HOLDERS_SHOWN, add_holder, &q->reply, err) != E_OK)
+        return err->code;
+    buf_add_str(&q->reply, "]}");
+    return E_OK;
+}
