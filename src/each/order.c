@@ -98,12 +98,13 @@ void each_order_ended(struct each_order *o, int64_t line, int64_t id,
     t->state = EACH_TURN_HELD;
     t->size = size;
     t->errors = output->errors.size;
-    if (size > 0)
+    if (size > 0) {
         t->output = mem_alloc(size);
-    if (output->out.size > 0)
-        memcpy(t->output, output->out.data, output->out.size);
-    if (output->errors.size > 0)
-        memcpy(t->output + output->out.size, output->errors.data, output->errors.size);
+        if (output->out.size > 0)
+            memcpy(t->output, output->out.data, output->out.size);
+        if (output->errors.size > 0)
+            memcpy(t->output + output->out.size, output->errors.data, output->errors.size);
+    }
     o->held += t->size;
 }
 
