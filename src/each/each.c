@@ -547,7 +547,7 @@ static int64_t lines_left(const struct each *e)
 /* Is something left to a command that reads the input? */
 static bool is_open(const struct each *e)
 {
-    return e->options->failed && !e->run.is_finished &&
+    return e->options->failed && !e->run.dir.is_finished &&
            (!e->run.has_all_lines || lines_left(e) > 0 || e->unprinted > 0);
 }
 
@@ -583,7 +583,7 @@ static int run_loop(struct each *e)
         each_input_go(&e->input);
     end_if_finished(e);
     uv_run(&e->loop, UV_RUN_DEFAULT);
-    if (e->finished && e->worker_stopped && e->run.is_finished == false && !is_open(e) &&
+    if (e->finished && e->worker_stopped && e->run.dir.is_finished == false && !is_open(e) &&
         each_run_finish(&e->run, &err) != E_OK && e->err.code == E_OK)
         e->err = err;
     int status = report(e);
@@ -639,7 +639,7 @@ int each_run_all(struct cli *cli, const struct each_options *options)
     e->cli = cli;
     e->options = options;
     e->run = EACH_RUN_INIT;
-    e->server = EACH_SERVER_INIT;
+    e->server = OWN_SERVER_INIT;
     e->printed_lines = EACH_PRINTED_INIT;
     e->err = ERR_INIT;
     e->results_fd = -1;
@@ -647,9 +647,10 @@ int each_run_all(struct cli *cli, const struct each_options *options)
     each_order_init(&e->order, options->keeps_order);
     int status = each_open(e, &hooks, &err) == E_OK ? run_loop(e) : cli_fail(cli, &err);
 
-    each_server_stop(&e->server);
-    if (e->run.own.fd >= 0 && e->run.own.holder == 0 && !e->run.is_there && has_no_lines(e)) {
-        e->run.is_there = true;
+    own_server_stop(&e->server);
+    if (e->run.dir.own.fd >= 0 && e->run.dir.own.holder == 0 && !e->run.dir.is_there &&
+        has_no_lines(e)) {
+        e->run.dir.is_there = true;
         (void)!each_run_begin_anew(&e->run, &err);
     }
     each_printed_close(&e->printed_lines);

@@ -2,7 +2,7 @@
  * `each`: a durable xargs.
  *
  * Lines of input become jobs of a queue in the run's own store, kept by the run's own server
- * (each_server); a worker in this process runs them.  Everything happens in one loop: input
+ * (own_server); a worker in this process runs them.  Everything happens in one loop: input
  * (each_input), programs (worker/worker.h), output (each_order, each_out).  Printed lines are
  * recorded (each_printed): a killed run continues with nothing lost and little printed twice.
  */

@@ -14,10 +14,10 @@
 #include "each/order.h"
 #include "each/printed.h"
 #include "each/run.h"
-#include "each/server.h"
 #include "each/show/out.h"
 #include "each/show/screen.h"
 #include "each/store.h"
+#include "own/server.h"
 #include "worker/client/async_client.h"
 #include "worker/worker.h"
 
@@ -27,7 +27,7 @@ struct each {
     struct cli *cli;
     const struct each_options *options;
     struct each_run run;
-    struct each_server server;
+    struct own_server server;
     struct each_printed printed_lines;
     struct each_line_list live; /* lines that had not ended at the start */
 

@@ -23,27 +23,28 @@ static enum err_code open_run(struct each *e, struct err *err)
         each_run_open(data_dir, o->command, &e->run, err) != E_OK)
         return err->code;
     each_run_sweep(data_dir);
-    if (e->run.own.holder != 0)
-        return each_run_busy(&e->run, err);
-    if (o->failed && !e->run.is_there)
+    if (e->run.dir.own.holder != 0)
+        return run_dir_busy(&e->run.dir, err);
+    if (o->failed && !e->run.dir.is_there)
         return err_set(err, E_NOT_FOUND,
                        "no such run: --failed needs an earlier run of the same "
                        "command in this directory");
-    if (e->run.is_there && each_run_wait_for_store(&e->run, err) != E_OK)
+    if (e->run.dir.is_there && run_dir_wait_for_store(&e->run.dir, err) != E_OK)
         return err->code;
-    if (!o->failed && (!e->run.is_there || e->run.is_finished || o->again) &&
+    if (!o->failed && (!e->run.dir.is_there || e->run.dir.is_finished || o->again) &&
         each_run_begin_anew(&e->run, err) != E_OK)
         return err->code;
-    if (each_printed_open(&e->printed_lines, e->run.own.fd, EACH_RUN_PRINTED, err) != E_OK)
+    if (each_printed_open(&e->printed_lines, e->run.dir.own.fd, EACH_RUN_PRINTED, err) != E_OK)
         return err->code;
-    return each_server_start(&e->server, e->run.store, err);
+    return own_server_start(&e->server, &(struct own_server_config){.data_dir = e->run.dir.store},
+                            err);
 }
 
 /* Lines that have not run yet are held until an ordinary run continues. */
 static enum err_code find_failed(struct each *e, struct client *c, struct err *err)
 {
     if (each_store_pick_failed(c, &e->live, &e->unrun, err) != E_OK ||
-        (e->run.is_finished && e->live.count > 0 && each_run_reopen(&e->run, err) != E_OK))
+        (e->run.dir.is_finished && e->live.count > 0 && each_run_reopen(&e->run, err) != E_OK))
         return err->code;
     return each_store_act(c, "retry", "\"failed\",\"cancelled\"", err);
 }
@@ -129,7 +130,7 @@ static enum err_code open_worker(struct each *e, const struct worker_hooks *hook
     char name[64];
     const struct worker_config config = {
         .client = {.url = e->server.url},
-        .data_dir = e->run.store,
+        .data_dir = e->run.dir.store,
         .name = name,
         .work_dir = e->run.cwd,
         .queues = queues,
@@ -141,7 +142,7 @@ static enum err_code open_worker(struct each *e, const struct worker_hooks *hook
         .hooks = *hooks,
     };
 
-    snprintf(name, sizeof(name), "each-%.32s", strrchr(e->run.dir, '/') + 1);
+    snprintf(name, sizeof(name), "each-%.32s", strrchr(e->run.dir.path, '/') + 1);
     if (worker_new(&e->loop, &config, &e->worker, err) != E_OK)
         return err->code;
     if (o->rate_starts > 0)

@@ -7,28 +7,16 @@
 
 #include "base/clock.h"
 #include "cli/view/screen.h"
+#include "own/rate_meter.h"
 
 #define BAR_COLUMNS_MAX 30
 #define BAR_COLUMNS_MIN 5
 #define TEXT_SIZE 200
 
-/* A number with commas between its thousands. */
-static void add_count(struct buf *out, int64_t n)
-{
-    char digits[24];
-    int size = snprintf(digits, sizeof(digits), "%" PRId64, n);
-
-    for (int i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0 && digits[i - 1] != '-')
-            buf_add_char(out, ',');
-        buf_add_char(out, digits[i]);
-    }
-}
-
 static void add_rate(struct buf *out, double rate)
 {
     if (rate >= 10)
-        add_count(out, (int64_t)(rate + 0.5));
+        count_add(out, (int64_t)(rate + 0.5));
     else
         buf_addf(out, "%.1f", rate);
     buf_add_str(out, "/s");
@@ -41,11 +29,11 @@ static void add_rest(struct buf *out, const struct each_progress *p)
 
     if (p->failed > 0) {
         buf_add_str(out, "  ");
-        add_count(out, p->failed);
+        count_add(out, p->failed);
         buf_add_str(out, " failed");
     }
     buf_add_str(out, "  ");
-    add_count(out, p->running);
+    count_add(out, p->running);
     buf_add_str(out, " running  ");
     add_rate(out, p->rate);
     if (p->total > 0 && left > 0 && p->rate > 0 && (double)left / p->rate < 10000.0 * 86400)
@@ -68,10 +56,10 @@ void each_bar_add(struct buf *out, const struct each_progress *p, int width)
     CLEANUP(buf) struct buf rest = BUF_INIT(TEXT_SIZE);
     CLEANUP(buf) struct buf line = BUF_INIT(TEXT_SIZE * 3);
 
-    add_count(&counts, p->done + p->failed);
+    count_add(&counts, p->done + p->failed);
     if (p->total > 0) {
         buf_add_str(&counts, p->is_estimated ? "/~" : "/");
-        add_count(&counts, p->total);
+        count_add(&counts, p->total);
     }
     add_rest(&rest, p);
     buf_add_slice(&line, buf_slice(&counts));
@@ -98,18 +86,18 @@ void each_result_add(struct buf *out, const struct each_result *r)
     double seconds = (double)r->took_us / (double)US_PER_S;
     int64_t now = r->done + r->failed - r->before;
 
-    add_count(out, r->done);
+    count_add(out, r->done);
     buf_add_str(out, " done, ");
-    add_count(out, r->failed);
+    count_add(out, r->failed);
     buf_add_str(out, " failed");
     if (r->left > 0) {
         buf_add_str(out, ", ");
-        add_count(out, r->left);
+        count_add(out, r->left);
         buf_add_str(out, " left");
     }
     if (r->before > 0) {
         buf_add_str(out, "; ");
-        add_count(out, now);
+        count_add(out, now);
         buf_add_str(out, " of them now,");
     }
     buf_addf(out, " in %.*f s", seconds < 100 ? 1 : 0, seconds);
@@ -119,35 +107,4 @@ void each_result_add(struct buf *out, const struct each_result *r)
         buf_add_char(out, ')');
     }
     buf_add_char(out, '\n');
-}
-
-void each_rate_note(struct each_rate_meter *m, int64_t at, int64_t ended)
-{
-    unsigned newest = (m->next + EACH_SAMPLES - 1) % EACH_SAMPLES;
-
-    m->last = (struct each_sample){at, ended};
-    if (m->count == 0)
-        m->first = m->last;
-    if (m->count > 0 && at - m->samples[newest].at < US_PER_S)
-        return;
-    m->samples[m->next] = m->last;
-    m->next = (m->next + 1) % EACH_SAMPLES;
-    if (m->count < EACH_SAMPLES)
-        m->count++;
-}
-
-static double rate_since(const struct each_rate_meter *m, const struct each_sample *from)
-{
-    int64_t us = m->last.at - from->at;
-
-    return us <= 0 ? 0 : (double)(m->last.ended - from->ended) / (double)us * (double)US_PER_S;
-}
-
-double each_rate_now(const struct each_rate_meter *m)
-{
-    if (m->count == 0)
-        return 0;
-    double lately = rate_since(m, &m->samples[m->count < EACH_SAMPLES ? 0 : m->next]);
-
-    return lately > 0 ? lately : rate_since(m, &m->first);
 }

@@ -32,20 +32,3 @@ struct each_result {
 
 /* "100,000 done, 2 failed in 32.1 s (3,115/s)" and a line end. */
 void each_result_add(struct buf *out, const struct each_result *r);
-
-struct each_sample {
-    int64_t at;
-    int64_t ended;
-};
-
-/* The recent rate: ends over the last half minute, or since the start if there were none. */
-#define EACH_SAMPLES 30
-struct each_rate_meter {
-    struct each_sample samples[EACH_SAMPLES]; /* one a second */
-    unsigned next;
-    unsigned count;
-    struct each_sample first, last;
-};
-
-void each_rate_note(struct each_rate_meter *m, int64_t at, int64_t ended);
-double each_rate_now(const struct each_rate_meter *m);

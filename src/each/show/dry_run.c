@@ -15,8 +15,8 @@
 #include "each/input.h"
 #include "each/line/words.h"
 #include "each/run.h"
-#include "each/server.h"
 #include "each/store.h"
+#include "own/server.h"
 #include "worker/client/url.h"
 
 #define SHELL_LINE_MAX ((size_t)256 << 20)
@@ -154,14 +154,15 @@ static enum err_code look_at_store(struct dry_run *d, const char *url, struct er
 static enum err_code take_unfinished(struct dry_run *d, const char *data_dir, struct err *err)
 {
     CLEANUP(each_run) struct each_run run = EACH_RUN_INIT;
-    CLEANUP(each_server) struct each_server server = EACH_SERVER_INIT;
+    CLEANUP(own_server) struct own_server server = OWN_SERVER_INIT;
 
     if (each_run_open(data_dir, d->options->command, &run, err) != E_OK)
         return err->code;
-    if (run.own.holder != 0)
-        return each_run_busy(&run, err);
-    if (each_run_wait_for_store(&run, err) != E_OK ||
-        each_server_start(&server, run.store, err) != E_OK ||
+    if (run.dir.own.holder != 0)
+        return run_dir_busy(&run.dir, err);
+    if (run_dir_wait_for_store(&run.dir, err) != E_OK ||
+        own_server_start(&server, &(struct own_server_config){.data_dir = run.dir.store}, err) !=
+            E_OK ||
         look_at_store(d, server.url, err) != E_OK)
         return err->code;
     return take_lines(d, err);

@@ -65,7 +65,7 @@ static int holder_of(int lock_fd)
 
 static json_t *read_identity(int dir_fd, int64_t *ret_at)
 {
-    int fd = openat(dir_fd, EACH_RUN_IDENTITY, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(dir_fd, RUN_DIR_IDENTITY, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct stat st;
 
     if (fd < 0)
@@ -80,11 +80,11 @@ static json_t *read_identity(int dir_fd, int64_t *ret_at)
 /* False: it is finished, or none. */
 static bool look_at_run(int dir_fd, struct unfinished *ret)
 {
-    int lock_fd = openat(dir_fd, EACH_RUN_LOCK, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int lock_fd = openat(dir_fd, RUN_DIR_LOCK, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     struct stat st;
     bool open = lock_fd >= 0 && fstat(lock_fd, &st) == 0 &&
-                faccessat(dir_fd, EACH_RUN_STORE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-                faccessat(dir_fd, EACH_RUN_FINISHED, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+                faccessat(dir_fd, RUN_DIR_STORE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+                faccessat(dir_fd, RUN_DIR_FINISHED, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
 
     if (open) {
         ret->last_at = time_of(&st);

@@ -12,8 +12,8 @@
 #include "each/json.h"
 #include "each/line/words.h"
 #include "each/run.h"
-#include "each/server.h"
 #include "each/store.h"
+#include "own/server.h"
 #include "worker/client/url.h"
 
 #define FAILURES_SHOWN 10
@@ -190,19 +190,20 @@ static enum err_code show_all(const struct cli *cli, const char *url, struct err
 /* While the run is active, its own server answers. */
 static enum err_code show_run(const struct cli *cli, struct each_run *run, struct err *err)
 {
-    CLEANUP(each_server) struct each_server server = EACH_SERVER_INIT;
+    CLEANUP(own_server) struct own_server server = OWN_SERVER_INIT;
     CLEANUP(buf) struct buf url = BUF_INIT(TEXT_MAX);
 
-    if (!run->is_there)
+    if (!run->dir.is_there)
         return err_set(err, E_NOT_FOUND,
                        "no such run: --show needs an earlier run of the same command "
                        "in this directory");
-    if (run->own.holder != 0) {
-        buf_addf(&url, "unix:%s/" CLIENT_SOCKET_NAME, run->store);
+    if (run->dir.own.holder != 0) {
+        buf_addf(&url, "unix:%s/" CLIENT_SOCKET_NAME, run->dir.store);
         return show_all(cli, buf_text(&url), err);
     }
-    if (each_run_wait_for_store(run, err) != E_OK ||
-        each_server_start(&server, run->store, err) != E_OK)
+    if (run_dir_wait_for_store(&run->dir, err) != E_OK ||
+        own_server_start(&server, &(struct own_server_config){.data_dir = run->dir.store}, err) !=
+            E_OK)
         return err->code;
     return show_all(cli, server.url, err);
 }

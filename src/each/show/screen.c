@@ -37,8 +37,8 @@ void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last
 
     if (!s->has_bar)
         return;
-    each_rate_note(&s->meter, clock_mono_us(), p->done + p->failed);
-    p->rate = each_rate_now(&s->meter);
+    rate_note(&s->meter, clock_mono_us(), p->done + p->failed);
+    p->rate = rate_now(&s->meter);
     (void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
     if (s->shares && !s->shown && *last != '\n') {
         buf_add_char(&line, '\n');

@@ -8,12 +8,13 @@
 
 #include "base/compiler.h"
 #include "each/show/bar.h"
+#include "own/rate_meter.h"
 
 struct each_screen {
     bool has_bar; /* standard error is a terminal */
     bool shares;  /* and so is standard output */
     bool shown;
-    struct each_rate_meter meter;
+    struct rate_meter meter;
 };
 
 void each_screen_init(struct each_screen *s);

@@ -15,6 +15,7 @@
 #include "each/order.h"
 #include "each/printed.h"
 #include "each/show/bar.h"
+#include "own/rate_meter.h"
 
 /* ---- lines ---- */
 
@@ -627,26 +628,26 @@ static void the_result_says_what_was_done_before(void **state)
 
 static void the_rate_is_that_of_the_last_half_minute(void **state)
 {
-    struct each_rate_meter m = {.count = 0};
+    struct rate_meter m = {.count = 0};
 
     (void)state;
-    assert_true(each_rate_now(&m) == 0);
+    assert_true(rate_now(&m) == 0);
     for (int i = 0; i <= 10000; i++)
-        each_rate_note(&m, i * US_PER_S / 10, i < 9000 ? 0 : i - 9000);
-    assert_true(each_rate_now(&m) > 9.99 && each_rate_now(&m) < 10.01);
+        rate_note(&m, i * US_PER_S / 10, i < 9000 ? 0 : i - 9000);
+    assert_true(rate_now(&m) > 9.99 && rate_now(&m) < 10.01);
 }
 
 static void without_ends_lately_the_rate_is_that_of_all_the_time(void **state)
 {
-    struct each_rate_meter m = {.count = 0};
+    struct rate_meter m = {.count = 0};
 
     (void)state;
-    each_rate_note(&m, 0, 0);
-    each_rate_note(&m, US_PER_S / 2, 1);
-    assert_true(each_rate_now(&m) > 1.99 && each_rate_now(&m) < 2.01);
+    rate_note(&m, 0, 0);
+    rate_note(&m, US_PER_S / 2, 1);
+    assert_true(rate_now(&m) > 1.99 && rate_now(&m) < 2.01);
     for (int i = 1; i <= 100; i++)
-        each_rate_note(&m, i * US_PER_S, 10);
-    assert_true(each_rate_now(&m) > 0.099 && each_rate_now(&m) < 0.101);
+        rate_note(&m, i * US_PER_S, 10);
+    assert_true(rate_now(&m) > 0.099 && rate_now(&m) < 0.101);
 }
 
 int main(void)

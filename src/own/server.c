@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "each/server.h"
+#include "own/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,27 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "server/server.h"
 
 #define STOP_PATIENCE_MS 12000
+#define WORDS_MAX 16
 
 /* In the server's process: becomes `waybill serve`.  A separate process group protects it from
  * Ctrl-C. */
-static NORETURN void become_server(const char *data_dir, int out, pid_t parent)
+static NORETURN void become_server(const struct own_server_config *c, int out, pid_t parent)
 {
+    char slots[16];
+    const char *words[WORDS_MAX] = {
+        "waybill",   "serve",    "--data",
+        c->data_dir, "--listen", c->listen != NULL ? c->listen : SERVER_LISTEN_NONE,
+        "-j",        slots,      "--log-level",
+        "error"};
+
+    snprintf(slots, sizeof(slots), "%d", c->slots);
+    if (c->token_file != NULL) {
+        words[10] = "--token-file";
+        words[11] = c->token_file;
+    }
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
@@ -30,14 +44,13 @@ static NORETURN void become_server(const char *data_dir, int out, pid_t parent)
     unsetenv("LISTEN_FDS");
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WAYBILL_STORE"); /* a run has its own store */
-    execl("/proc/self/exe", "waybill", "serve", "--data", data_dir, "--listen", "none", "-j", "0",
-          "--log-level", "error", (char *)NULL);
+    execv("/proc/self/exe", (char *const *)(uintptr_t)words);
     fprintf(stderr, "waybill: cannot start the server: %s\n", strerror(errno));
     _exit(CLI_NO_SERVER);
 }
 
-/* Reads `ready … unix:PATH` up to its line end; the URL is the last word. */
-static bool read_ready(struct each_server *s)
+/* Reads `ready [http://…] unix:PATH` up to its line end; the socket is the last word. */
+static bool read_ready(struct own_server *s)
 {
     char line[PATH_MAX + 256] = {0};
     size_t used = 0;
@@ -53,14 +66,18 @@ static bool read_ready(struct each_server *s)
     line[used] = '\0';
     line[strcspn(line, "\n")] = '\0';
     const char *url = strstr(line, "unix:");
+    const char *http = strstr(line, "http://");
 
     if (strncmp(line, "ready ", 6) != 0 || url == NULL)
         return false;
     s->url = mem_strdup(url);
+    if (http != NULL && http < url)
+        s->http = mem_strndup(http, strcspn(http, " "));
     return true;
 }
 
-enum err_code each_server_start(struct each_server *s, const char *data_dir, struct err *err)
+enum err_code own_server_start(struct own_server *s, const struct own_server_config *config,
+                               struct err *err)
 {
     pid_t parent = getpid();
     int out[2];
@@ -70,7 +87,7 @@ enum err_code each_server_start(struct each_server *s, const char *data_dir, str
     fflush(NULL);
     s->pid = fork();
     if (s->pid == 0)
-        become_server(data_dir, out[1], parent);
+        become_server(config, out[1], parent);
     close(out[1]);
     s->out_fd = out[0];
     if (s->pid < 0) {
@@ -78,7 +95,8 @@ enum err_code each_server_start(struct each_server *s, const char *data_dir, str
         return err_errno(err, E_UNAVAILABLE, "start the server");
     }
     if (!read_ready(s))
-        return err_set(err, E_UNAVAILABLE, "the server of the store %s does not start", data_dir);
+        return err_set(err, E_UNAVAILABLE, "the server of the store %s does not start",
+                       config->data_dir);
     return E_OK;
 }
 
@@ -94,7 +112,7 @@ static bool has_ended(int fd, int patience_ms)
     return false;
 }
 
-void each_server_stop(struct each_server *s)
+void own_server_stop(struct own_server *s)
 {
     if (s->pid > 0) {
         kill(s->pid, SIGTERM);
@@ -106,5 +124,6 @@ void each_server_stop(struct each_server *s)
     if (s->out_fd >= 0)
         close(s->out_fd);
     free(s->url);
-    *s = EACH_SERVER_INIT;
+    free(s->http);
+    *s = OWN_SERVER_INIT;
 }
