@@ -93,7 +93,7 @@ static int fail_all(struct cli *cli, const struct definition_faults *faults)
     return status;
 }
 
-/* The sections that only `serve` reads. */
+/* The sections that only `serve` or `run` reads. */
 static void tell_passed_over(const struct definitions *d)
 {
     const struct definition_place places[] = {
@@ -108,6 +108,11 @@ static void tell_passed_over(const struct definitions *d)
                 places[i].file.data);
         break;
     }
+    if (d->start.from.line > 0 || d->start.finally_from.line > 0)
+        fprintf(stderr,
+                "waybill: %s: the sections 'start' and 'finally' are ignored: only 'run' reads "
+                "them\n",
+                (d->start.from.line > 0 ? d->start.from : d->start.finally_from).file.data);
     if (d->server.triggers.count > 0)
         fprintf(stderr,
                 "waybill: %s: the section 'triggers' is ignored: only 'serve -c' reads it\n",

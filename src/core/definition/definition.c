@@ -21,6 +21,7 @@ void definitions_deinit(struct definitions *d)
     VEC_DEINIT(&d->refs);
     VEC_DEINIT(&d->server.names);
     VEC_DEINIT(&d->server.triggers);
+    VEC_DEINIT(&d->start.jobs);
     arena_deinit(&d->arena);
 }
 
@@ -171,13 +172,15 @@ static enum err_code add_kind(struct definition_read *r, enum definition_kind ki
 
 /* ---- documents ---- */
 
-/* Sections for the server itself: they are not stored. */
+/* Sections for the server itself and for `run`: they are not stored. */
 static const struct {
     const char *name;
     enum err_code (*add)(struct definition_read *r, struct yaml_value *map);
 } sections[] = {
     {"triggers", definition_triggers_add},
     {"server", definition_server_add},
+    {"start", definition_start_add},
+    {"finally", definition_finally_add},
 };
 
 static enum err_code add_section(struct definition_read *r, struct yaml_value *v)
@@ -216,6 +219,7 @@ static enum err_code add_document(struct definition_read *r, struct yaml_value *
 struct mark {
     size_t of[DEFINITION_KINDS], refs;
     struct definition_server server;
+    struct definition_start start;
 };
 
 static void forget_since(struct definitions *d, const struct mark *mark)
@@ -230,13 +234,18 @@ static void forget_since(struct definitions *d, const struct mark *mark)
     d->server.names.capacity = grown.names.capacity;
     d->server.triggers.items = grown.triggers.items;
     d->server.triggers.capacity = grown.triggers.capacity;
+    struct definition_start grown_start = d->start;
+
+    d->start = mark->start;
+    d->start.jobs.items = grown_start.jobs.items;
+    d->start.jobs.capacity = grown_start.jobs.capacity;
 }
 
 enum err_code definitions_add_from(struct definitions *d, const struct definition_source *source,
                                    struct slice text, struct err *err)
 {
     struct definition_read r = {.d = d, .source = source, .err = err};
-    struct mark before = {.refs = d->refs.count, .server = d->server};
+    struct mark before = {.refs = d->refs.count, .server = d->server, .start = d->start};
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct yaml_value *document = NULL;
 

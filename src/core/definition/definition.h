@@ -22,6 +22,7 @@ enum {
     DEFINITION_NAMES_MAX = 64,
     DEFINITION_TRIGGERS_MAX = 1000,
     DEFINITION_NETWORKS_MAX = 1000, /* of one trigger */
+    DEFINITION_START_MAX = 1000,    /* jobs of `start:` */
 };
 
 /* Where a text comes from. */
@@ -76,6 +77,20 @@ struct definition_server {
     struct definition_place subscriptions_from;
 };
 
+/* A job of `start:`, as it is written: names in braces are filled by instruction.h. */
+struct definition_start_job {
+    struct slice json;
+    struct slice queue; /* empty: it has none, or a name in braces */
+    struct definition_place from;
+};
+
+/* What `run` begins with.  Each section may be given once, in one file. */
+struct definition_start {
+    VEC(struct definition_start_job) jobs;
+    struct slice finally; /* JSON as it is written; empty: not given */
+    struct definition_place from, finally_from;
+};
+
 /* All mistakes that were found, in order. */
 struct definition_faults {
     VEC(struct err) items;
@@ -90,6 +105,7 @@ struct definitions {
     VEC(struct definition) of[DEFINITION_KINDS];
     VEC(struct definition_ref) refs;
     struct definition_server server;
+    struct definition_start start;
 };
 
 void definitions_init(struct definitions *d);

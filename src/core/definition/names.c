@@ -71,6 +71,29 @@ static enum err_code check_refs(const struct definitions *d, struct arena *arena
     return E_OK;
 }
 
+/* The queues that jobs of `start:` name. */
+static enum err_code check_start(const struct definitions *d, struct arena *arena, struct err *err)
+{
+    const char **names = NULL;
+    size_t n = names_of(d, DEFINITION_QUEUE, arena, &names);
+
+    for (size_t i = 0; i < d->start.jobs.count; i++) {
+        const struct definition_start_job *job = &d->start.jobs.items[i];
+        size_t k = 0;
+
+        while (k < n && !slice_is(job->queue, names[k]))
+            k++;
+        if (k < n || job->queue.size == 0)
+            continue;
+        (void)definition_name_unknown(DEFINITION_QUEUE, job->queue, names, n, E_INVALID, err);
+        (void)err_wrap(err, "start[%zu]: queue", i);
+        (void)yaml_err_at(err, job->from.file.data, job->from.line);
+        if (definitions_fault(d, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
 /* A definition with a mistake has no JSON here, and names nothing. */
 static enum err_code check_all(const struct definitions *d, enum definition_kind kind,
                                struct arena *arena, struct err *err)
@@ -96,7 +119,7 @@ enum err_code definitions_check_names(const struct definitions *d, struct err *e
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
 
-    if (check_refs(d, &arena, err) != E_OK)
+    if (check_refs(d, &arena, err) != E_OK || check_start(d, &arena, err) != E_OK)
         return err->code;
     for (enum definition_kind kind = 0; kind < DEFINITION_KINDS; kind++)
         if (definition_kinds[kind].check_all != NULL && check_all(d, kind, &arena, err) != E_OK)

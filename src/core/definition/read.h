@@ -36,3 +36,7 @@ enum err_code definition_twice(const struct definition_read *r, const char *kind
  * error. */
 MUST_CHECK enum err_code definition_server_add(struct definition_read *r, struct yaml_value *map);
 MUST_CHECK enum err_code definition_triggers_add(struct definition_read *r, struct yaml_value *map);
+
+/* The sections for `run`, which fill r->d->start. */
+MUST_CHECK enum err_code definition_start_add(struct definition_read *r, struct yaml_value *v);
+MUST_CHECK enum err_code definition_finally_add(struct definition_read *r, struct yaml_value *v);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/os/log.h"
 #include "base/os/own_dir.h"
 #include "core/definition/definition.h"
 #include "core/definition/store_url.h"
@@ -17,6 +18,19 @@
 #define TOKEN_MIN 16
 #define TOKEN_MAX 1024
 
+/* Sections for `run` may be in a file that a server reads, too. */
+static void tell_passed_over(const struct definitions *d)
+{
+    const struct definition_start *s = &d->start;
+
+    if (s->from.line > 0)
+        log_info("%s:%d: the section 'start' is ignored: only 'waybill run' reads it",
+                 s->from.file.data, s->from.line);
+    if (s->finally_from.line > 0)
+        log_info("%s:%d: the section 'finally' is ignored: only 'waybill run' reads it",
+                 s->finally_from.file.data, s->finally_from.line);
+}
+
 enum err_code settings_read_definitions(const struct server_config *config, struct definitions *d,
                                         struct err *err)
 {
@@ -25,8 +39,10 @@ enum err_code settings_read_definitions(const struct server_config *config, stru
             return err->code;
     if (settings_check(config, d, err) != E_OK)
         return err->code;
-    if (d->faults->items.count == 0)
+    if (d->faults->items.count == 0) {
+        tell_passed_over(d);
         return E_OK;
+    }
     if (!d->faults->unread && definitions_check_names(d, err) != E_OK)
         return err->code;
     *err = d->faults->items.items[0];
