@@ -82,6 +82,7 @@ static void add_odd_job(int64_t id, struct slice key, struct slice body)
     struct job j = {.id = {id},
                     .queue = queue,
                     .state = JOB_READY,
+                    .group = 77,
                     .key = key,
                     .params = SLICE("{\"x\":\"ä\\n\"}"),
                     .body = body,
@@ -296,6 +297,7 @@ static void fill(void)
     add_links();
     add_surroundings();
     commit();
+    raw_sql("INSERT INTO lanes VALUES (7000, 1)");
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
 }
 
@@ -451,7 +453,7 @@ static const char *const tables[] = {"queues",    "workers",   "jobs",     "ende
                                      "logs",      "work",      "emitters", "emits",    "cursors",
                                      "log_times", "queue_log", "waits",    "releases", "signals",
                                      "joins",     "arrivals",  "undone",   "revivals", "shared",
-                                     "spreads",   "follows"};
+                                     "spreads",   "follows",   "members",  "lanes"};
 
 /* A row as text, NULL, numbers, texts and bytes told apart; all but the node. */
 static void add_row(sqlite3_stmt *stmt, struct buf *out)

@@ -122,29 +122,49 @@ static void a_job_keeps_its_group_and_lane_to_its_end_and_beyond(void **state)
     size_t n = 9;
 
     (void)state;
+    raw_sql("INSERT INTO lanes VALUES (8, (SELECT id FROM queues WHERE name = 'q'))");
     begin();
     ok(store_jobs_insert(fx.store, &j, 1, &err));
     ok(store_ready_scan(fx.store, queue, (struct ready_ref){JOB_PRIORITY_MAX + 1, 0}, refs, 2, &n,
                         &err));
-    assert_int_equal(n, 0); /* it is found by its lane */
+    assert_int_equal(n, 0);
+    ok(store_ready_scan(fx.store, 8, (struct ready_ref){JOB_PRIORITY_MAX + 1, 0}, refs, 2, &n,
+                        &err));
+    assert_int_equal(n, 1); /* it is found by its lane */
     ok(store_jobs_claim(fx.store, &claim, &claimed, 1, &fx.arena, &err));
+    assert_int_equal(claimed.queue, queue);
     assert_int_equal(claimed.group, 7);
     assert_int_equal(claimed.lane, 8);
     ok(store_jobs_done(fx.store, &done, 1, NOW_AT, &fx.arena, &err));
     commit();
     assert_true(done.hit);
+    assert_int_equal(done.queue, queue);
     assert_int_equal(done.group, 7);
     assert_int_equal(done.lane, 8);
     struct job again = get_job(10);
 
     assert_int_equal(again.state, JOB_DONE);
+    assert_int_equal(again.queue, queue);
     assert_int_equal(again.group, 7);
+    assert_int_equal(again.lane, 0);
     again.state = JOB_READY;
+    again.lane = 8;
     begin();
     ok(store_job_revive(fx.store, &again, &err));
     commit();
+    struct job was = get_job(10), now = was;
+    bool hit = false;
+
+    assert_int_equal(was.group, 7);
+    assert_int_equal(was.lane, 8);
+    now.lane = 0;
+    begin();
+    ok(store_job_update(fx.store, &was, &now, &hit, &err));
+    commit();
+    assert_true(hit);
+    assert_int_equal(get_job(10).queue, queue);
     assert_int_equal(get_job(10).group, 7);
-    assert_int_equal(get_job(10).lane, 8);
+    assert_int_equal(get_job(10).lane, 0);
 }
 
 static void check_unguarded(const struct job *was, const struct job *now)

@@ -55,7 +55,7 @@ static const struct damage planted[] = {
     {"UPDATE jobs SET state = 7 WHERE id = 20", "in state 7 among the living"},
     {"UPDATE ended SET state = 4 WHERE id = 2", "in state 4 among the ended"},
     {"INSERT INTO ended SELECT id, queue, state, priority, due_at, token, prev_token, started_at, "
-     "lease_until_at, worker, attempt, history, group_id, lane FROM jobs WHERE id = 30",
+     "lease_until_at, worker, attempt, history FROM jobs WHERE id = 30",
      "job 30 is both alive and ended"},
     {"UPDATE jobs SET queue = 99 WHERE id = 9", "which does not exist"},
     {"UPDATE ended SET queue = 98 WHERE id = 2", "ended job 2 is of queue 98"},

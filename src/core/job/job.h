@@ -134,6 +134,13 @@ struct progress_entry {
     struct slice set; /* JSON object, or empty */
 };
 
+/* What ties a living job to others, as the store keeps it.  Persisted. */
+enum job_tie {
+    JOB_TIE_AWAITED = 1,
+    JOB_TIE_GROUP = 2,
+    JOB_TIE_LANE = 4,
+};
+
 /* A number of the job that grows with each grant, at any server. */
 int64_t job_fence(const struct job *j);
 

@@ -207,7 +207,8 @@ enum err_code store_staged_drop(struct store *s, const int64_t *ids, size_t n, s
     if (n == 0)
         return E_OK;
     if (db_do(s->db, SQL_STAGED_DROP_PAYLOAD, err, db_r(&rows)) != E_OK ||
-        db_do(s->db, SQL_STAGED_DROP_PROGRESS, err, db_r(&rows)) != E_OK)
+        db_do(s->db, SQL_STAGED_DROP_PROGRESS, err, db_r(&rows)) != E_OK ||
+        db_do(s->db, SQL_STAGED_DROP_MEMBERS, err, db_r(&rows)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_STAGED_DROP, err, db_r(&rows));
 }

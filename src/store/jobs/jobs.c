@@ -204,13 +204,19 @@ enum err_code store_job_update(struct store *s, const struct job *was, const str
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct db_value args[] = {
-        db_i(was->id.v),   db_i(was->state),   db_i(was->token),
-        db_i(now->queue),  db_i(now->state),   db_i(now->priority),
-        db_i(now->due_at), db_i(now->attempt), db_t(history_format(now, &arena)),
+        db_i(was->id.v),      db_i(was->state),   db_i(was->token),
+        db_i(job_place(now)), db_i(now->state),   db_i(now->priority),
+        db_i(now->due_at),    db_i(now->attempt), db_t(history_format(now, &arena)),
     };
 
     ready_cache_forget(&s->ready_cache, was->id.v);
-    return run_guarded(s, SQL_JOB_UPDATE, (struct db_args){args, ARRAY_LEN(args)}, ret_hit, err);
+    if (run_guarded(s, SQL_JOB_UPDATE, (struct db_args){args, ARRAY_LEN(args)}, ret_hit, err) !=
+        E_OK)
+        return err->code;
+    if (!*ret_hit || (was->lane != 0) == (now->lane != 0))
+        return E_OK;
+    return db_do(s->db, SQL_JOB_SET_LANE, err, db_i(was->id.v),
+                 db_i(now->lane != 0 ? JOB_TIE_LANE : 0));
 }
 
 enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
@@ -250,6 +256,7 @@ enum err_code store_job_end(struct store *s, const struct job *was, const struct
         db_i(now->finished_at),
         db_i(was->attempt - now->attempt),
         db_t(history_format(now, &arena)),
+        db_i(now->queue),
     };
 
     ready_cache_forget(&s->ready_cache, was->id.v);
@@ -266,8 +273,9 @@ enum err_code store_job_revive(struct store *s, const struct job *j, struct err 
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
 
-    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(j->id.v), db_i(j->queue), db_i(j->state),
-              db_i(j->priority), db_i(j->due_at), db_t(history_format(j, &arena))) != E_OK ||
+    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(j->id.v), db_i(job_place(j)), db_i(j->state),
+              db_i(j->priority), db_i(j->due_at), db_t(history_format(j, &arena)),
+              db_i(job_ties(j))) != E_OK ||
         db_do(s->db, SQL_PAYLOAD_FORGET_RESULT, err, db_i(j->id.v)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_ENDED_REMOVE, err, db_i(j->id.v));
@@ -283,6 +291,7 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
     if (db_do(s->db, sql, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_KEY_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_PAYLOAD_REMOVE, err, db_i(id)) != E_OK ||
+        db_do(s->db, SQL_MEMBER_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_CURSOR_REMOVE, err, db_i(id)) != E_OK)
         return err->code;

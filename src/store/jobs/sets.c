@@ -17,7 +17,7 @@
  * row may exceed SET_BYTES. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
-enum { HOT_COLUMNS = 8, ENDED_COLUMNS = 9, PAYLOAD_COLUMNS = 9 };
+enum { HOT_COLUMNS = 7, ENDED_COLUMNS = 8, PAYLOAD_COLUMNS = 9 };
 
 /* Params and bodies from this size on are stored once for jobs that follow each other with the very
  * same bytes: those of one publication, or of one end that leads to several queues.  They have
@@ -71,14 +71,13 @@ static void fill_hot(const struct job *j, const struct insert_shape *shape, stru
                      struct db_value *h)
 {
     h[0] = db_i(j->id.v);
-    h[1] = db_i(j->queue);
+    h[1] = db_i(job_place(j));
     h[2] = db_i(j->state);
     h[3] = db_i(j->priority);
     h[4] = db_i(j->due_at);
     if (shape == &routed_shape) {
         h[5] = db_t(history_format(j, arena));
-        h[6] = db_i(j->group);
-        h[7] = db_i(j->lane);
+        h[6] = db_i(job_ties(j));
     }
 }
 
@@ -102,6 +101,20 @@ static void fill_payload(const struct job *j, const struct insert_shape *shape, 
         c[2] = c[3] = (struct db_value){.type = DB_NULL};
 }
 
+static enum err_code insert_members(struct store *s, const struct job *jobs, size_t n,
+                                    struct err *err)
+{
+    struct db_value values[2 * SET_ROWS];
+    struct db_rows rows = {values, 0, 2};
+
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].group != 0) {
+            values[2 * rows.n_rows] = db_i(jobs[i].id.v);
+            values[2 * rows.n_rows++ + 1] = db_i(jobs[i].group);
+        }
+    return rows.n_rows == 0 ? E_OK : db_do(s->db, SQL_MEMBERS_INSERT, err, db_r(&rows));
+}
+
 /* Those that have ended are rows of another table. */
 static enum err_code insert_hot(struct store *s, const struct job *jobs, size_t n,
                                 const struct insert_shape *shape, struct err *err)
@@ -120,9 +133,12 @@ static enum err_code insert_hot(struct store *s, const struct job *jobs, size_t 
             continue;
         }
         fill_hot(&jobs[i], &routed_shape, &arena, row);
+        row[1] = db_i(jobs[i].queue);
         row[HOT_COLUMNS] = db_i(jobs[i].finished_at);
         over_rows.n_rows++;
     }
+    if (shape == &routed_shape && insert_members(s, jobs, n, err) != E_OK)
+        return err->code;
     if (hot_rows.n_rows > 0 && db_do(s->db, shape->jobs, err, db_r(&hot_rows)) != E_OK)
         return err->code;
     return over_rows.n_rows == 0 ? E_OK : db_do(s->db, SQL_ENDED_INSERT, err, db_r(&over_rows));
@@ -218,6 +234,8 @@ struct claim_rows {
     struct db_value *taken; /* ids; without those that another server has locked */
     size_t n_taken;
     size_t bytes, bytes_max;
+    bool has_members; /* some are in groups or lanes; their rows come in the order of the jobs */
+    size_t member_at;
     struct arena *arena;
     struct store_damage *damage;
 };
@@ -269,8 +287,7 @@ static void on_claim_row(void *ctx, const struct db_row *row)
 
     j->queue = db_col_int(row, 1);
     j->priority = (int)db_col_int(row, 3);
-    j->group = db_col_int(row, 14);
-    j->lane = db_col_int(row, 15);
+    t->has_members = t->has_members || db_col_int(row, 14) >= JOB_TIE_GROUP;
     if (t->bytes_max != 0 && t->bytes >= t->bytes_max) {
         j->state = JOB_READY;
         return;
@@ -293,6 +310,23 @@ static void on_claim_row(void *ctx, const struct db_row *row)
     }
     j->state = JOB_RUNNING;
     t->taken[t->n_taken++] = db_i(id);
+}
+
+/* The queue that was read first is the lane of a job that has one. */
+static void on_member_row(void *ctx, const struct db_row *row)
+{
+    struct claim_rows *t = ctx;
+    int64_t id = db_col_int(row, 0);
+
+    while (t->member_at < t->n && t->jobs[t->member_at].id.v != id)
+        t->member_at++;
+    if (t->member_at == t->n)
+        return;
+    struct job *j = &t->jobs[t->member_at];
+
+    j->queue = db_col_int(row, 1);
+    j->group = db_col_int(row, 2);
+    j->lane = db_col_int(row, 3);
 }
 
 /* Nothing has to be read if the payloads of all jobs were read when the jobs were locked. */
@@ -348,6 +382,9 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
     if (!claim_cached(s, &t) &&
         db_rows(s->db, SQL_JOBS_TAKE, on_claim_row, &t, err, db_r(&rows)) != E_OK)
         return err->code;
+    if (t.has_members &&
+        db_rows(s->db, SQL_JOBS_TAKE_MEMBERS, on_member_row, &t, err, db_r(&rows)) != E_OK)
+        return err->code;
     for (size_t i = 0; i < t.n_taken; i++)
         ready_cache_forget(&s->ready_cache, t.taken[i].i);
     rows = (struct db_rows){t.taken, t.n_taken, 1};
@@ -373,21 +410,25 @@ static int compare_item(const void *id, const void *item)
     return (a > b) - (a < b);
 }
 
-static void on_done_row(void *ctx, const struct db_row *row)
+/* NULL: a row that was not asked for. */
+static struct done_item *hit_item(struct done_rows *t, const struct db_row *row)
 {
-    struct done_rows *t = ctx;
     int64_t id = db_col_int(row, 0);
     struct done_item *item = bsearch(&id, t->items, t->n, sizeof(*item), compare_item);
 
     if (item == NULL || item->hit) {
         db_row_refuse(row, "job %lld ends and was not asked for", (long long)id);
-        return;
+        return NULL;
     }
     item->hit = true;
     item->queue = db_col_int(row, 1);
-    item->group = db_col_int(row, 2);
-    item->lane = db_col_int(row, 3);
     t->hits[t->n_hits++] = db_i(id);
+    return item;
+}
+
+static void on_done_row(void *ctx, const struct db_row *row)
+{
+    (void)hit_item(ctx, row);
 }
 
 /* Which of the wanted ones were hit: all, when as many were and nothing else is asked; else the
@@ -409,34 +450,79 @@ static enum err_code find_hits(struct store *s, struct done_rows *t, const struc
     return E_OK;
 }
 
-enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n, int64_t now_at,
-                              struct arena *arena, struct err *err)
+static enum err_code end_plain(struct store *s, struct done_rows *t, const struct db_rows *wanted,
+                               int64_t now_at, struct err *err)
 {
-    struct db_value *wanted = arena_array(arena, 2 * n, sizeof(*wanted));
-    struct done_rows t = {.items = items, .n = n};
-    struct db_rows wanted_rows = {wanted, n, 2};
-    const struct db_value args[] = {db_r(&wanted_rows), db_i(now_at)};
+    const struct db_value args[] = {db_r(wanted), db_i(now_at)};
     struct db_call call = {.sql = SQL_JOBS_DONE,
                            .args = args,
                            .n_args = ARRAY_LEN(args),
                            .on_row = on_done_row,
-                           .ctx = &t};
+                           .ctx = t};
+
+    if (db_query(s->db, &call, err) != E_OK)
+        return err->code;
+    if ((int64_t)t->n_hits == call.changed) /* none, or the statement returned them */
+        return E_OK;
+    if (find_hits(s, t, wanted, call.changed, err) != E_OK)
+        return err->code;
+    if ((int64_t)t->n_hits != call.changed)
+        return store_damaged(s, err, "%lld jobs were ended, and %zu are among the ended",
+                             (long long)call.changed, t->n_hits);
+    struct db_rows hits = {t->hits, t->n_hits, 1};
+
+    return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));
+}
+
+static void on_done_member(void *ctx, const struct db_row *row)
+{
+    struct done_item *item = hit_item(ctx, row);
+
+    if (item == NULL)
+        return;
+    item->group = db_col_int(row, 2);
+    item->lane = db_col_int(row, 3);
+}
+
+/* Jobs in groups and lanes: the store says first which they are. */
+static enum err_code end_members(struct store *s, struct done_rows *t, const struct db_rows *wanted,
+                                 int64_t now_at, struct err *err)
+{
+    t->n_hits = 0;
+    if (db_rows(s->db, SQL_MEMBERS_DONE_JUDGE, on_done_member, t, err, db_r(wanted)) != E_OK)
+        return err->code;
+    struct db_rows hits = {t->hits, t->n_hits, 1};
+
+    if (t->n_hits == 0)
+        return E_OK;
+    if (db_do(s->db, SQL_MEMBERS_DONE, err, db_r(&hits), db_i(now_at)) != E_OK)
+        return err->code;
+    return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));
+}
+
+enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n, int64_t now_at,
+                              struct arena *arena, struct err *err)
+{
+    struct db_value *wanted = arena_array(arena, 2 * n, sizeof(*wanted));
+    struct db_rows rows = {wanted, n, 2};
+    struct done_rows t = {.items = items, .n = n};
+    bool may_be_members = false;
 
     t.hits = arena_array(arena, n, sizeof(*t.hits));
     for (size_t i = 0; i < n; i++) {
         wanted[2 * i] = db_i(items[i].id);
         wanted[2 * i + 1] = db_i(items[i].token);
+        may_be_members = may_be_members || items[i].queue == 0;
     }
-    if (db_query(s->db, &call, err) != E_OK)
+    if (end_plain(s, &t, &rows, now_at, err) != E_OK)
         return err->code;
-    if ((int64_t)t.n_hits == call.changed) /* none, or the statement returned them */
+    if (t.n_hits == n || !may_be_members)
         return E_OK;
-    if (find_hits(s, &t, &wanted_rows, call.changed, err) != E_OK)
-        return err->code;
-    if ((int64_t)t.n_hits != call.changed)
-        return store_damaged(s, err, "%lld jobs were ended, and %zu are among the ended",
-                             (long long)call.changed, t.n_hits);
-    struct db_rows hits = {t.hits, t.n_hits, 1};
-
-    return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));
+    rows.n_rows = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!items[i].hit && items[i].queue == 0) {
+            wanted[2 * rows.n_rows] = db_i(items[i].id);
+            wanted[2 * rows.n_rows++ + 1] = db_i(items[i].token);
+        }
+    return rows.n_rows == 0 ? E_OK : end_members(s, &t, &rows, now_at, err);
 }

@@ -51,13 +51,11 @@ WHERE id < $1 AND (id >> 12) & 1023 = ($1 >> 12) & 1023 ORDER BY id DESC LIMIT 1
 
 -- name: staged_load
 -- store: sqlite
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited,
-       j.group_id, j.lane
+SELECT j.id, {queue}, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited & 1, {group}, {lane}
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1;
 -- store: postgres
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited,
-       j.group_id, j.lane
+SELECT j.id, {queue}, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited & 1, {group}, {lane}
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1 ORDER BY r.place FOR UPDATE OF j;
@@ -81,6 +79,12 @@ WHERE id = ANY (CAST($1 AS BIGINT[])) AND state = 1;
 DELETE FROM jobs WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 1;
 -- store: postgres
 DELETE FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[])) AND state = 1;
+
+-- name: staged_drop_members
+-- store: sqlite
+DELETE FROM members WHERE job IN (SELECT r.c1 FROM rows($1) AS r);
+-- store: postgres
+DELETE FROM members WHERE job = ANY (CAST($1 AS BIGINT[]));
 
 -- name: staged_drop_payload
 -- store: sqlite

@@ -32,37 +32,52 @@ FROM (SELECT unnest(CAST($1 AS BIGINT[])) AS c1, unnest(CAST($2 AS BYTEA[])) AS 
              unnest(CAST($3 AS TEXT[])) AS c3, unnest(CAST($4 AS BYTEA[])) AS c4,
              unnest(CAST($5 AS TEXT[])) AS c5, unnest(CAST($6 AS TEXT[])) AS c6) AS r;
 
+-- A lane is a queue of its own here: `queue` is the lane of a job that has one.  `awaited` has
+-- bits: 1 others may wait for it, 2 it is in a group, 4 it is in a lane.  Most jobs have none.
+-- part: queue
+CASE WHEN j.awaited < 4 THEN j.queue
+     ELSE (SELECT l.queue FROM lanes AS l WHERE l.id = j.queue) END
+-- part: group
+CASE WHEN (j.awaited & 2) = 0 THEN 0
+     ELSE (SELECT m.group_id FROM members AS m WHERE m.job = j.id) END
+-- part: lane
+CASE WHEN j.awaited < 4 THEN 0 ELSE j.queue END
+
 -- The same for sets with jobs on a route, held, or in a group or lane; most sets do not need these
 -- columns.
 -- name: jobs_insert_routed
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
-                              lease_until_at, worker, attempt, history, group_id, lane)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6, r.c7, r.c8
-FROM rows($1) AS r;
+                              lease_until_at, worker, attempt, history, awaited)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6, r.c7 FROM rows($1) AS r;
 -- store: postgres
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
-                  lease_until_at, worker, attempt, history, group_id, lane)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6, r.c7, r.c8
+                  lease_until_at, worker, attempt, history, awaited)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6, r.c7
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
-            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]))
-    AS r(c1, c2, c3, c4, c5, c6, c7, c8);
+            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS BIGINT[]))
+    AS r(c1, c2, c3, c4, c5, c6, c7);
+
+-- name: members_insert
+-- store: sqlite
+INSERT OR ROLLBACK INTO members (job, group_id) SELECT r.c1, r.c2 FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO members (job, group_id)
+SELECT r.c1, r.c2 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[])) AS r(c1, c2);
 
 -- Jobs that end as they are added.
 -- name: ended_insert
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
-                               finished_at, worker, attempt, history, group_id, lane)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c9, 0, 0, r.c6, r.c7, r.c8
-FROM rows($1) AS r;
+                               finished_at, worker, attempt, history)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c8, 0, 0, r.c6 FROM rows($1) AS r;
 -- store: postgres
 INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
-                   finished_at, worker, attempt, history, group_id, lane)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c9, 0, 0, r.c6, r.c7, r.c8
+                   finished_at, worker, attempt, history)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c8, 0, 0, r.c6
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
-            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]),
-            CAST($9 AS BIGINT[]))
-    AS r(c1, c2, c3, c4, c5, c6, c7, c8, c9);
+            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]))
+    AS r(c1, c2, c3, c4, c5, c6, c7, c8);
 
 -- name: payload_insert_routed
 -- store: sqlite
@@ -103,16 +118,20 @@ DO UPDATE SET options = CASE WHEN $2 = 1 THEN excluded.options ELSE payload.opti
 -- name: payload_options
 SELECT id, options FROM payload WHERE id = $1;
 
+-- name: member_remove
+DELETE FROM members WHERE job = $1;
+
 -- name: payload_remove
 DELETE FROM payload WHERE id = $1;
 
 -- A job's row, live or ended: the columns of row_columns in jobs/jobs.c.
 -- part: live_row
-j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited, j.group_id, j.lane
+j.id, {queue}, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited & 1, {group}, {lane}
 -- part: ended_row
 j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-0, j.finished_at, j.worker, j.attempt, j.history, 0, j.group_id, j.lane
+0, j.finished_at, j.worker, j.attempt, j.history, 0,
+COALESCE((SELECT m.group_id FROM members AS m WHERE m.job = j.id), 0), 0
 
 -- What it carries: payload_columns in jobs/jobs.c.  Params and body may be those of several jobs.
 -- part: params
@@ -149,7 +168,7 @@ j.id, j.queue, j.attempt + 1, j.priority, p.key, {params}, {body}, p.labels, p.o
 CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
 CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
                                 ORDER BY l.first DESC LIMIT 1) END,
-j.history, p.bill, p.assigned, j.group_id, j.lane
+j.history, p.bill, p.assigned, j.awaited
 
 -- name: jobs_take
 -- store: sqlite
@@ -161,6 +180,16 @@ SELECT {claimed}
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state + 0 = 4 ORDER BY r.place FOR UPDATE OF j SKIP LOCKED;
+
+-- Groups and lanes of the jobs of a claim, if any has one.
+-- name: jobs_take_members
+-- store: sqlite
+SELECT j.id, {queue}, {group}, {lane} FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
+WHERE j.awaited >= 2;
+-- store: postgres
+SELECT j.id, {queue}, {group}, {lane}
+FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place) JOIN jobs AS j ON j.id = r.c1
+WHERE j.awaited >= 2 ORDER BY r.place;
 
 -- Options are canonical: `"command":` is written in one way and occurs in no other value.
 -- name: jobs_with_command
@@ -194,6 +223,10 @@ WHERE id = $1 AND state = $2 AND token = $3;
 UPDATE jobs SET queue = $4, state = $5, priority = $6, due_at = $7, attempt = $8, history = $9
 WHERE id = $1 AND state = $2 AND token = $3;
 
+-- The job has come into a lane, or has left it.
+-- name: job_set_lane
+UPDATE jobs SET awaited = (awaited & 3) | $2 WHERE id = $1;
+
 -- name: job_touch
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET lease_until_at = $3, history = $4
@@ -206,18 +239,16 @@ WHERE id = $1 AND token = $2 AND state = 5;
 -- name: job_end
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
-                               finished_at, worker, attempt, history, group_id, lane)
-SELECT id, queue, $4, priority, due_at, token, prev_token, started_at, $5, worker, attempt - $6,
-       $7, group_id, lane
+                               finished_at, worker, attempt, history)
+SELECT id, $8, $4, priority, due_at, token, prev_token, started_at, $5, worker, attempt - $6, $7
 FROM jobs WHERE id = $1 AND state = $2 AND token = $3;
 -- store: postgres
 WITH gone AS (DELETE FROM jobs WHERE id = $1 AND state = $2 AND token = $3
-              RETURNING id, queue, priority, due_at, token, prev_token, started_at, worker, attempt,
-                        group_id, lane)
+              RETURNING id, priority, due_at, token, prev_token, started_at, worker, attempt)
 INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
-                   finished_at, worker, attempt, history, group_id, lane)
-SELECT id, queue, CAST($4 AS BIGINT), priority, due_at, token, prev_token, started_at,
-       CAST($5 AS BIGINT), worker, attempt - $6, CAST($7 AS TEXT), group_id, lane
+                   finished_at, worker, attempt, history)
+SELECT id, CAST($8 AS BIGINT), CAST($4 AS BIGINT), priority, due_at, token, prev_token, started_at,
+       CAST($5 AS BIGINT), worker, attempt - $6, CAST($7 AS TEXT)
 FROM gone;
 
 -- The end of most jobs, over a set: done, without further data.  PostgreSQL moves the rows and
@@ -226,9 +257,9 @@ FROM gone;
 -- name: jobs_done
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
-                               finished_at, worker, attempt, history, group_id, lane)
+                               finished_at, worker, attempt, history)
 SELECT j.id, j.queue, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_at, $2, j.worker,
-       j.attempt, NULL, j.group_id, j.lane
+       j.attempt, NULL
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
 WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0;
 -- store: postgres
@@ -237,22 +268,51 @@ WITH gone AS (DELETE FROM jobs AS j
                 AND j.awaited = 0
                 AND j.token = (CAST($2 AS BIGINT[]))[WIDTH_BUCKET(j.id, CAST($1 AS BIGINT[]))]
               RETURNING j.id, j.queue, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-                        j.worker, j.attempt, j.group_id, j.lane)
+                        j.worker, j.attempt)
 INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
-                   finished_at, worker, attempt, history, group_id, lane)
+                   finished_at, worker, attempt, history)
 SELECT id, queue, 6, priority, due_at, token, prev_token, started_at, CAST($3 AS BIGINT), worker,
-       attempt, NULL, group_id, lane
-FROM gone RETURNING id, queue, group_id, lane;
+       attempt, NULL
+FROM gone RETURNING id, queue;
 
 -- The same guard tells which jobs were ended.
 -- name: jobs_done_judge
 -- only: sqlite
-SELECT j.id, j.queue, j.group_id, j.lane FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
+SELECT j.id, j.queue FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
 WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0;
 
+-- The same for jobs in groups and lanes: first which they are, then their end.
+-- part: done_member
+j.state = 5 AND j.history IS NULL AND j.awaited >= 2 AND (j.awaited & 1) = 0
+-- name: members_done_judge
+-- store: sqlite
+SELECT j.id, {queue}, {group}, {lane} FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
+WHERE j.token = r.c2 AND {done_member};
+-- store: postgres
+SELECT j.id, {queue}, {group}, {lane} FROM jobs AS j
+WHERE j.id = ANY (CAST($1 AS BIGINT[])) AND {done_member}
+  AND j.token = (CAST($2 AS BIGINT[]))[WIDTH_BUCKET(j.id, CAST($1 AS BIGINT[]))]
+ORDER BY j.id FOR UPDATE OF j;
+
+-- name: members_done
+-- store: sqlite
+INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                               finished_at, worker, attempt, history)
+SELECT j.id, {queue}, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_at, $2, j.worker,
+       j.attempt, NULL
+FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1;
+-- store: postgres
+INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                   finished_at, worker, attempt, history)
+SELECT j.id, {queue}, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       CAST($2 AS BIGINT), j.worker, j.attempt, NULL
+FROM jobs AS j WHERE j.id = ANY (CAST($1 AS BIGINT[]));
+
 -- name: jobs_remove
--- only: sqlite
+-- store: sqlite
 DELETE FROM jobs WHERE id IN (SELECT r.c1 FROM rows($1) AS r);
+-- store: postgres
+DELETE FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[]));
 
 -- name: job_remove
 DELETE FROM jobs WHERE id = $1;
@@ -260,15 +320,14 @@ DELETE FROM jobs WHERE id = $1;
 -- name: job_revive
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
-                              lease_until_at, worker, attempt, history, group_id, lane)
-SELECT id, $2, $3, $4, $5, token, prev_token, started_at, id, worker, attempt, $6, group_id,
-       lane
+                              lease_until_at, worker, attempt, history, awaited)
+SELECT id, $2, $3, $4, $5, token, prev_token, started_at, id, worker, attempt, $6, $7
 FROM ended WHERE id = $1;
 -- store: postgres
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
-                  lease_until_at, worker, attempt, history, group_id, lane)
+                  lease_until_at, worker, attempt, history, awaited)
 SELECT id, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), token, prev_token,
-       started_at, id, worker, attempt, CAST($6 AS TEXT), group_id, lane
+       started_at, id, worker, attempt, CAST($6 AS TEXT), CAST($7 AS BIGINT)
 FROM ended WHERE id = $1;
 
 -- name: ended_remove
@@ -282,25 +341,24 @@ SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs UNION ALL SELECT MAX(id) FRO
 -- name: ready_scan
 -- store: sqlite
 SELECT priority, id FROM jobs
-WHERE state = 4 AND lane = 0 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
+WHERE state = 4 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
 ORDER BY priority DESC, id LIMIT $4;
 -- store: postgres
-SELECT priority, id, token = id AND attempt = 0 AND history IS NULL AND group_id = 0 FROM jobs
-WHERE state = 4 AND lane = 0 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
+SELECT priority, id, token = id AND attempt = 0 AND history IS NULL AND awaited < 2 FROM jobs
+WHERE state = 4 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
 ORDER BY priority DESC, id LIMIT $4;
 
 -- The same, locked for one batch.
 -- name: ready_lock
 -- only: postgres
-SELECT priority, id, token = id AND attempt = 0 AND history IS NULL AND group_id = 0 FROM jobs
-WHERE state = 4 AND lane = 0 AND queue = $1
+SELECT priority, id, token = id AND attempt = 0 AND history IS NULL AND awaited < 2 FROM jobs
+WHERE state = 4 AND queue = $1
 ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED;
 
 -- Whether other servers have locked ready jobs: a scan that skips them has not seen an empty queue.
 -- name: ready_others
 -- only: postgres
-SELECT 1 FROM jobs
-WHERE state = 4 AND lane = 0 AND queue = $2 AND NOT (id = ANY (CAST($1 AS BIGINT[]))) LIMIT 1;
+SELECT 1 FROM jobs WHERE state = 4 AND queue = $2 AND NOT (id = ANY (CAST($1 AS BIGINT[]))) LIMIT 1;
 
 -- Small payloads of locked jobs; changes that another server has committed before are seen.
 -- name: payload_light

@@ -61,10 +61,11 @@ SELECT id, state FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[])) ORDER BY id FOR
 
 -- name: await_mark
 -- store: sqlite
-UPDATE OR ROLLBACK jobs SET awaited = 1
-WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND awaited = 0;
+UPDATE OR ROLLBACK jobs SET awaited = awaited | 1
+WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND (awaited & 1) = 0;
 -- store: postgres
-UPDATE jobs SET awaited = 1 WHERE id = ANY (CAST($1 AS BIGINT[])) AND awaited = 0;
+UPDATE jobs SET awaited = awaited | 1
+WHERE id = ANY (CAST($1 AS BIGINT[])) AND (awaited & 1) = 0;
 
 -- name: await_look_ended
 -- store: sqlite

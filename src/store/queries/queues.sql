@@ -23,8 +23,7 @@ UPDATE queues SET streak = $2 WHERE id = $1 AND streak <> $2;
 DELETE FROM queues WHERE id = $1;
 
 -- name: queue_next_ready
-SELECT id FROM jobs WHERE state = 4 AND lane = 0 AND queue = $1
-ORDER BY priority DESC, id LIMIT 1;
+SELECT id FROM jobs WHERE state = 4 AND queue = $1 ORDER BY priority DESC, id LIMIT 1;
 
 -- name: worker_number
 SELECT id FROM workers WHERE name = $1;

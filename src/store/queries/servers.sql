@@ -107,7 +107,7 @@ SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE st
        EXISTS (SELECT 1 FROM emitters WHERE fate <> 0 OR visible_upto > 0),
        EXISTS (SELECT 1 FROM queues AS q WHERE q.state IN (1, 3) -- those that start jobs
                    AND (SELECT j.state FROM jobs AS j
-                        WHERE j.state = 4 AND j.lane = 0 AND j.queue = q.id LIMIT 1) IS NOT NULL),
+                        WHERE j.state = 4 AND j.queue = q.id LIMIT 1) IS NOT NULL),
        COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0), EXISTS (SELECT 1 FROM releases),
        (SELECT MIN(alive_until_at) FROM servers WHERE alive_until_at >= now_at AND node <> $1),
        EXISTS (SELECT 1 FROM revivals),

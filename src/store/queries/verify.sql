@@ -8,7 +8,7 @@ NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = t.job)
 SELECT 'queue ' || queue || ', state ' || state || ': kept ' || SUM(kept) || ', counted '
        || SUM(counted)
 FROM (SELECT queue, state, n AS kept, 0 AS counted FROM counts
-      UNION ALL SELECT queue, state, 0, COUNT(*) FROM jobs GROUP BY queue, state
+      UNION ALL SELECT {queue}, j.state, 0, COUNT(*) FROM jobs AS j GROUP BY 1, 2
       UNION ALL SELECT queue, state, 0, COUNT(*) FROM ended GROUP BY queue, state) AS sides
 GROUP BY queue, state HAVING SUM(kept) <> SUM(counted) LIMIT 100;
 
@@ -25,8 +25,8 @@ SELECT 'job ' || jobs.id || ' is both alive and ended'
 FROM jobs JOIN ended ON ended.id = jobs.id LIMIT 100;
 
 -- name: verify_queues
-SELECT 'job ' || id || ' is in queue ' || queue || ', which does not exist' FROM jobs
-WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = jobs.queue)
+SELECT 'job ' || j.id || ' is in queue ' || j.queue || ', which does not exist' FROM jobs AS j
+WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = {queue})
 UNION ALL
 SELECT 'ended job ' || id || ' is of queue ' || queue || ', which does not exist' FROM ended
 WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = ended.queue) LIMIT 100;
@@ -173,7 +173,7 @@ WITH held AS (SELECT id, CAST(SUBSTRING(history FROM '^[{]"holds":([0-9]{1,9})')
 -- name: verify_waits
 SELECT 'job ' || w.waiter || ' waits for job ' || w.target || ', whose end will not be told'
 FROM waits AS w
-WHERE w.kind = 1 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.target AND j.awaited = 1)
+WHERE w.kind = 1 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.target AND (j.awaited & 1) = 1)
   AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.target = w.target)
 UNION ALL
 SELECT 'job ' || w.waiter || ' waits for signal ' || w.target || ', which does not exist'

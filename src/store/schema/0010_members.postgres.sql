@@ -1,14 +1,16 @@
--- A job may be in a group, and in a lane of its queue; 0: in none.
+-- Jobs in groups, and in lanes of their queues.
 
-ALTER TABLE jobs ADD COLUMN group_id BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE jobs ADD COLUMN lane BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE ended ADD COLUMN group_id BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE ended ADD COLUMN lane BIGINT NOT NULL DEFAULT 0;
+-- One row for each member of a group, until the job is removed.
+CREATE TABLE members (
+    job BIGINT PRIMARY KEY,
+    group_id BIGINT NOT NULL    -- the innermost group that it is in
+);
 
-CREATE INDEX jobs_group ON jobs (group_id, id) WHERE group_id <> 0;
-CREATE INDEX ended_group ON ended (group_id, id) WHERE group_id <> 0;
+CREATE INDEX members_group ON members (group_id, job);
 
--- Jobs in lanes are found by their lanes.
-DROP INDEX jobs_ready;
-CREATE INDEX jobs_ready ON jobs (queue, priority DESC, id) WHERE state = 4 AND lane = 0;
-CREATE INDEX jobs_lane ON jobs (lane, priority DESC, id) WHERE state = 4 AND lane <> 0;
+-- In jobs.queue a living job in a lane has the lane instead of its queue: so its lane is found by
+-- the index of ready jobs, and other jobs need no further column.
+CREATE TABLE lanes (
+    id BIGINT PRIMARY KEY,      -- above the numbers of all queues
+    queue BIGINT NOT NULL
+);
