@@ -173,7 +173,8 @@ WITH held AS (SELECT id, CAST(SUBSTRING(history FROM '^[{]"holds":([0-9]{1,9})')
 -- name: verify_waits
 SELECT 'job ' || w.waiter || ' waits for job ' || w.target || ', whose end will not be told'
 FROM waits AS w
-WHERE w.kind = 1 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.target AND (j.awaited & 1) = 1)
+WHERE w.kind = 1
+  AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.target AND (j.awaited & 1) = 1)
   AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.target = w.target)
 UNION ALL
 SELECT 'job ' || w.waiter || ' waits for signal ' || w.target || ', which does not exist'
