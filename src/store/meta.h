@@ -45,5 +45,9 @@ MUST_CHECK enum err_code store_counts_load(struct store *s, store_count_fn *on_c
 MUST_CHECK enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n,
                                             struct err *err);
 
+/* Jobs that are held, scheduled or ready; queue 0: in all queues. */
+MUST_CHECK enum err_code store_counts_waiting(struct store *s, int64_t queue, int64_t *ret_n,
+                                              struct err *err);
+
 /* Removes the counts of a queue, which must be 0. */
 MUST_CHECK enum err_code store_counts_remove(struct store *s, int64_t queue, struct err *err);

@@ -1,8 +1,8 @@
 /*
- * Names of jobs: the first characters of an id, `@last`, or the URL of a job.
+ * Short names of jobs: the first characters of an id, or `@last`.
  *
- * A line's short names are turned into whole ids before its command runs, so that no command need
- * know of them.  A URL of another server is refused.
+ * A line's jobs are turned into whole ids before its command runs, so that no command need know of
+ * it.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

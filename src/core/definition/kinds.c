@@ -127,7 +127,9 @@ static enum err_code read_queue(struct definition_input *in, struct buf *out, st
     in->links = definition_links_of_queue(&def, in->arena);
     if (in->faults->count > 0)
         return keep_dests(in->json, &def, out, err);
-    if (def.command.size == 0 || def.dir.size > 0 || in->dir.size == 0)
+    bool runs = def.command.size > 0 || filters_run_program(&def.filters);
+
+    if (!runs || def.dir.size > 0 || in->dir.size == 0)
         return queue_def_canonical(in->json, out, err);
     return add_dir(in, &json, err) != E_OK ? err->code
                                            : queue_def_canonical(buf_slice(&json), out, err);

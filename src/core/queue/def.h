@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/filter/filter_def.h"
 #include "core/gate/needs.h"
 #include "core/job/retry.h"
 #include "core/route/dest.h"
@@ -77,6 +78,8 @@ struct queue_def {
     struct dest_list on_success, on_failure; /* where the end of a job in it leads */
     struct slice *subscribe;                 /* topics, or prefixes of them: topic_matches */
     size_t n_subscribe;
+
+    struct filters filters; /* which new jobs are kept */
 
     /* For a worker's own queue, made by the engine; else empty. */
     struct slice subscriber_topic, subscriber_worker;

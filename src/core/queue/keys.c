@@ -161,6 +161,11 @@ static const struct field root_keys[] = {
         .help =
             "Topics that create jobs here when something is published; `site.*` means all topics "
             "that begin with `site.`."),
+    FIELD_CUSTOM("filters", queue_filters_read, .write = queue_filters_write,
+                 FIELD_OFFSET(struct filters, queue_def, filters),
+                 .form = "list of at most %MAX% filters", .schema = "QueueFilters",
+                 .max = FILTERS_MAX, .absent = "none",
+                 .help = "Which new jobs are kept: see [filters](filters.md)."),
     FIELD_MEMBERS("subscriber", &subscriber_object, .ours = true,
                   .help = "'waybill worker --subscribe' makes such a queue"),
 };

@@ -82,3 +82,15 @@ void queue_topics_write(const void *from, const struct field *f, struct buf *out
     }
     buf_add_char(out, ']');
 }
+
+/* ---- filters ---- */
+
+enum err_code queue_filters_read(struct object_read *r, const struct field *f, struct slice value)
+{
+    return filters_read(r, value, (struct filters *)(void *)((char *)r->to + f->offset));
+}
+
+void queue_filters_write(const void *from, const struct field *f, struct buf *out)
+{
+    filters_json((const struct filters *)(const void *)((const char *)from + f->offset), out);
+}

@@ -67,6 +67,7 @@ void batch_clear(struct engine *e)
     VEC_CLEAR(&e->batch.reported_cancels);
     followups_clear(e);
     gates_clear(e);
+    filters_clear(e);
     counts_clear(&e->batch.counts);
     arena_clear(&e->batch.arena);
     e->batch.queues_changed = e->batch.workers_changed = e->batch.definitions_raised =
@@ -99,6 +100,7 @@ void batch_deinit(struct engine *e)
     VEC_DEINIT(&b->new_cancels);
     VEC_DEINIT(&b->reported_cancels);
     followups_deinit(e);
+    filters_deinit(e);
 }
 
 void report_trouble(struct engine *e, const struct err *err)

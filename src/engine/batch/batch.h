@@ -20,6 +20,7 @@
 #include "engine/batch/counts.h"
 #include "engine/claims/claims.h"
 #include "engine/engine.h"
+#include "engine/filters/filters.h"
 #include "engine/followups/followups.h"
 #include "engine/gates/gate.h"
 #include "engine/jobs/cancels.h"
@@ -32,6 +33,7 @@ struct queue;
 struct tally {
     uint64_t submitted, claimed, failed, cancelled, retried, stale, deleted, retained;
     uint64_t outcomes[JOB_OUT_COUNT];
+    uint64_t dropped[FILTER_KINDS];
 };
 
 /* An attempt in a queue with stop_after has ended. */
@@ -67,6 +69,7 @@ struct batch {
     struct counts counts;
     struct followup_batch followups;
     struct gate_batch gates;
+    struct filter_batch filters;
 
     /* Changes that memory must take back if the batch fails. */
     bool queues_changed;

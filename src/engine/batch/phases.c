@@ -10,6 +10,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/claims/claim.h"
 #include "engine/claims/exchange.h"
+#include "engine/filters/filters.h"
 #include "engine/followups/join.h"
 #include "engine/followups/signal.h"
 #include "engine/followups/topic.h"
@@ -70,6 +71,8 @@ static const struct phase phases[] = {
     {.name = "bulk", .kind = OP_BULK, .run = bulk_run},
     {.name = "follow ends", .step = followups_follow}, /* a submit may run ended jobs again */
     {.name = "take keys", .step = submit_prepare_keys},
+    {.name = "judge followers", .step = filters_make_deferred},
+    {.name = "look at filters", .step = submit_look_at_filters},
     {.name = "submit", .kind = OP_SUBMIT, .run = submit_run},
     {.name = "publish", .kind = OP_PUBLISH, .run = publish_run},
     {.name = "join", .kind = OP_JOIN, .run = join_run},

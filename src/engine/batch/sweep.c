@@ -50,6 +50,8 @@ int64_t sweep_next_wall_at(const struct engine *e)
 {
     int64_t next_at = e->sweep.due_at < e->sweep.retain_at ? e->sweep.due_at : e->sweep.retain_at;
 
+    if (e->sweep.uniques_at < next_at)
+        next_at = e->sweep.uniques_at;
     return e->sweep.subscribers_at < next_at ? e->sweep.subscribers_at : next_at;
 }
 
@@ -211,6 +213,8 @@ enum err_code sweep_run(struct engine *e, struct err *err)
     if (bulk_is_due(e) && bulk_step(e, err) != E_OK)
         return err->code;
     if (e->sweep.retain_at <= e->now.wall_at && retention_run(e, err) != E_OK)
+        return err->code;
+    if (uniques_expire(e, err) != E_OK)
         return err->code;
     if (e->sweep.subscribers_at > e->now.wall_at || !shared_is_alone(e))
         return E_OK;

@@ -18,6 +18,7 @@ struct sweep {
     int64_t due_at;         /* wall: no scheduled job is due earlier */
     int64_t retain_at;      /* wall: no job is removed earlier */
     int64_t subscribers_at; /* wall: when to look for subscribers whose worker is absent */
+    int64_t uniques_at;     /* wall: when to look for keys that are not kept any longer */
     int64_t resume_at;      /* steady: after a failed batch, own work rests until then */
 };
 

@@ -48,6 +48,7 @@ enum err_code engine_commit(struct engine *e, struct err *err)
     if (!e->batch.in_transaction)
         return E_OK;
     if (e->batch.has_written && (endings_write(e, err) != E_OK || joins_write(e, err) != E_OK ||
+                                 filters_write(e, err) != E_OK ||
                                  counts_write(&e->batch.counts, e->store, e->node, err) != E_OK ||
                                  ids_write_mark(e, &mark, err) != E_OK))
         return err->code;

@@ -54,6 +54,9 @@ static void find_by_ref(struct finding *g, size_t item, size_t k, struct after_t
         return;
     }
     t->id = g->plans[place - 1].id;
+    if (t->id == 0 && plan_is_dropped(&g->plans[place - 1]))
+        err_set(refused, E_CONFLICT, "after[%zu]: a filter drops the job %s", k,
+                quote_text(&quote, ref));
 }
 
 static void find_target(struct finding *g, size_t item, size_t k, struct after_target *t)

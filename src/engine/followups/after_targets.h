@@ -21,7 +21,7 @@ struct after_target {
 /* Whether the plan creates a job. */
 static inline bool plan_is_made(const struct plan *p)
 {
-    return !p->known && p->refused.code == E_OK;
+    return !p->known && p->refused.code == E_OK && (p->ruling == NULL || !plan_is_dropped(p));
 }
 
 /* Finds one target for each condition of each item; NULL for items that create no job or have no

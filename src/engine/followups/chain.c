@@ -17,6 +17,7 @@
 #include "core/object/quote.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/filters/filters.h"
 #include "engine/followups/join.h"
 #include "engine/followups/signal.h"
 #include "engine/followups/spread.h"
@@ -131,8 +132,16 @@ enum err_code chain_make(struct engine *e, const struct chain_source *source, st
 
     if (item.params.data != source->params.data)
         p->shared = 0;
-    return unfit.why.code == E_OK ? submit_create(e, &item, p, err)
-                                  : make_failed(e, &item, p, &unfit, err);
+    if (unfit.why.code != E_OK)
+        return make_failed(e, &item, p, &unfit, err);
+    if (!queue_has_filters(p->queue))
+        return submit_create(e, &item, p, err);
+    struct routing *kept = arena_alloc(&e->batch.arena, sizeof(*kept));
+
+    *kept = routing;
+    item.routing = kept;
+    filters_defer(e, &item, p);
+    return E_OK;
 }
 
 /* ---- following ---- */

@@ -10,6 +10,7 @@
 #include "engine/followups/spread.h"
 
 #include "engine/batch/transaction.h"
+#include "engine/filters/filters.h"
 #include "engine/followups/chain.h"
 #include "engine/followups/join.h"
 #include "engine/followups/topic.h"
@@ -71,7 +72,10 @@ static enum err_code make_published(struct engine *e, const struct stored_spread
 
     if (item.key.size > 0 && keys_get(e, item.key)->who.job != p->id)
         item.key = slice_make(NULL, 0);
-    return submit_create(e, &item, p, err);
+    if (!queue_has_filters(p->queue))
+        return submit_create(e, &item, p, err);
+    filters_defer(e, &item, p);
+    return E_OK;
 }
 
 static enum err_code make_chained(struct engine *e, const struct stored_spread *s,
@@ -91,11 +95,11 @@ static enum err_code make_chained(struct engine *e, const struct stored_spread *
 static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t n, int64_t shared,
                                struct err *err)
 {
-    struct routing routing;
+    struct routing *routing = arena_alloc(&e->batch.arena, sizeof(*routing));
 
     if (engine_write(e, err) != E_OK)
         return err->code;
-    routing_parse(s->routing, &e->batch.arena, &routing);
+    routing_parse(s->routing, &e->batch.arena, routing);
     for (; n > 0; n--, s->place++) {
         const struct spread_target *t = &s->targets[s->place];
         struct plan p = {.queue = map_find(&e->queues.by_id, t->queue),
@@ -104,11 +108,11 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
 
         if (p.queue == NULL)
             return store_job_damaged(e->store, t->job, "its queue does not exist", err);
-        if ((s->chained ? make_chained(e, s, &routing, &p, err)
-                        : make_published(e, s, &routing, &p, err)) != E_OK)
+        if ((s->chained ? make_chained(e, s, routing, &p, err)
+                        : make_published(e, s, routing, &p, err)) != E_OK)
             return err->code;
     }
-    return E_OK;
+    return s->key.size > 0 ? filters_make_deferred(e, err) : E_OK; /* their keys are taken now */
 }
 
 /* How many jobs the first commit creates.  With a key it is at least one, even in a full commit:

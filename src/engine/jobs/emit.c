@@ -11,6 +11,7 @@
 #include "base/jtext/jtext.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/filters/filters.h"
 #include "engine/followups/topic.h"
 #include "engine/jobs/rights.h"
 #include "engine/jobs/submit.h"
@@ -74,6 +75,25 @@ static enum err_code judge_staging(struct engine *e, const struct emit *x, bool 
     return E_OK;
 }
 
+/* Looks up what the filters want to know.  Staged jobs are judged at their release: until then
+ * nothing is taken, and nobody is waited for. */
+static enum err_code look_at_filters(struct engine *e, const struct submit_item *items, size_t n,
+                                     enum submit_keys keys, struct plan *plans, struct err *err)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n && e->queues.filtered > 0; i++) {
+        if (plans[i].queue == NULL || !queue_has_filters(plans[i].queue))
+            continue;
+        submit_want_filters(e, &items[i], &plans[i]);
+        any = true;
+    }
+    filters_begin(e);
+    if (!any)
+        return E_OK;
+    return keys == SUBMIT_KEYS_NOW ? filters_look(e, err) : filters_peek(e, err);
+}
+
 /* If one job is refused, all are. */
 static enum err_code judge_jobs(struct engine *e, struct op *op, const struct emit *x,
                                 enum submit_keys keys, struct plan *plans, size_t *ret_bad,
@@ -86,7 +106,8 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, const struct em
     for (size_t i = 0; i < x->n_jobs; i++)
         if (submit_judge(e, &x->jobs[i], keys, &plans[i], err) != E_OK)
             return err->code;
-    if (submit_prepare(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK)
+    if (look_at_filters(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK ||
+        submit_prepare(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK)
         return err->code;
     if (keys == SUBMIT_KEYS_NOW)
         bad = submit_first_refused(x->jobs, x->n_jobs, plans, &op->err);
@@ -97,6 +118,7 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, const struct em
         return E_OK;
     op->err = plans[bad].refused;
     *ret_bad = bad;
+    filters_undo(e);
     return E_OK;
 }
 
@@ -108,17 +130,24 @@ static enum err_code make_staged(struct engine *e, const struct emit *x, struct 
                                  struct err *err)
 {
     struct job *jobs = arena_array(&e->batch.arena, x->n_jobs, sizeof(*jobs));
+    size_t n = 0;
 
     for (size_t i = 0; i < x->n_jobs; i++) {
-        jobs[i] = submit_make_job(e, &x->jobs[i], &plans[i]);
-        jobs[i].state = JOB_STAGED;
+        if (plan_is_dropped(&plans[i])) {
+            drops_note(e, plans[i].queue->id, &plans[i].ruling->drop);
+            continue;
+        }
+        struct job *j = &jobs[n++];
+
+        *j = submit_make_job(e, &x->jobs[i], &plans[i]);
+        j->state = JOB_STAGED;
         if (plans[i].after != NULL) /* judged when it is released */
-            jobs[i].holds |= JOB_HOLD_AFTER;
-        effects_move(e, &jobs[i], JOB_NONE, NULL, "emitted");
+            j->holds |= JOB_HOLD_AFTER;
+        effects_move(e, j, JOB_NONE, NULL, "emitted");
         if (submit_keep_progress(e, &x->jobs[i], &plans[i], err) != E_OK)
             return err->code;
     }
-    return store_jobs_insert(e->store, jobs, x->n_jobs, err);
+    return store_jobs_insert(e->store, jobs, n, err);
 }
 
 static bool any_key(const struct emit *x)
@@ -131,39 +160,51 @@ static bool any_key(const struct emit *x)
 
 /* Adds the row that answers a repeated request and lists its jobs. */
 static enum err_code add_row(struct engine *e, const struct emit *x, int64_t row_id, bool staged,
-                             const struct plan *plans, struct err *err)
+                             const struct plan *plans, size_t *ret_n, struct err *err)
 {
     int64_t *ids = arena_array(&e->batch.arena, x->n_jobs + 1, sizeof(*ids));
     uint64_t *contents = staged && any_key(x)
                              ? arena_array(&e->batch.arena, x->n_jobs, sizeof(*contents))
                              : NULL;
+    struct slice dropped = {0};
+    size_t n = 0;
 
     for (size_t i = 0; i < x->n_jobs; i++) {
-        ids[i] = plans[i].id;
+        if (plan_is_dropped(&plans[i]))
+            continue;
         if (contents != NULL)
-            contents[i] = x->jobs[i].content;
+            contents[n] = x->jobs[i].content;
+        ids[n++] = plans[i].id;
     }
+    if (n < x->n_jobs) {
+        CLEANUP(buf) struct buf json = BUF_INIT(OP_REPLY_MAX);
+
+        submit_add_dropped(&json, plans, x->n_jobs);
+        dropped = arena_copy(&e->batch.arena, buf_slice(&json));
+    }
+    *ret_n = n;
     return store_emit_add(e->store,
                           &(struct stored_emit){.id = row_id,
                                                 .owner = x->id,
                                                 .token = x->token,
                                                 .seq = x->seq,
                                                 .visible = x->visible,
-                                                .staged = staged && x->n_jobs > 0,
+                                                .staged = staged && n > 0,
                                                 .jobs = ids,
                                                 .contents = contents,
-                                                .n_jobs = x->n_jobs},
+                                                .n_jobs = n,
+                                                .dropped = dropped},
                           err);
 }
 
 static enum err_code make_jobs(struct engine *e, const struct emit *x, int64_t row_id, bool staged,
-                               struct plan *plans, struct err *err)
+                               struct plan *plans, size_t *ret_n, struct err *err)
 {
     if (engine_write(e, err) != E_OK ||
         (staged ? make_staged(e, x, plans, err)
                 : submit_create_all(e, x->jobs, x->n_jobs, plans, err)) != E_OK)
         return err->code;
-    return add_row(e, x, row_id, staged, plans, err);
+    return add_row(e, x, row_id, staged, plans, ret_n, err);
 }
 
 static struct emitter *emitter_of(struct engine *e, const struct emit *x)
@@ -178,14 +219,15 @@ static struct emitter *emitter_of(struct engine *e, const struct emit *x)
     return m;
 }
 
-static enum err_code note_emit(struct engine *e, const struct emit *x, bool staged, struct err *err)
+static enum err_code note_emit(struct engine *e, const struct emit *x, size_t staged,
+                               struct err *err)
 {
     struct emitter *m = emitter_of(e, x);
 
     if (m->row.token != x->token)
         return store_job_damaged(e->store, x->id, "its emits are of another attempt", err);
     m->row.seq = x->seq;
-    m->row.staged += staged ? (int64_t)x->n_jobs : 0;
+    m->row.staged += (int64_t)staged;
     if (x->cursor.size == 0)
         return store_emitter_put(e->store, &m->row, err);
     if (store_cursor_put(e->store, x->id, x->cursor, err) != E_OK)
@@ -204,6 +246,7 @@ static enum err_code take_all(struct engine *e, struct op *op, const struct emit
     int64_t row_id = engine_new_id(e); /* older than its jobs */
     enum submit_keys keys;
     bool staged = false;
+    size_t n = 0;
 
     if (judge_staging(e, x, &staged, err) != E_OK)
         return err->code;
@@ -212,13 +255,12 @@ static enum err_code take_all(struct engine *e, struct op *op, const struct emit
         return err->code;
     if (op->err.code != E_OK)
         return E_OK;
-    if (make_jobs(e, x, row_id, staged, plans, err) != E_OK || mark_emitted(e, j, err) != E_OK ||
-        note_emit(e, x, staged, err) != E_OK)
+    if (make_jobs(e, x, row_id, staged, plans, &n, err) != E_OK ||
+        mark_emitted(e, j, err) != E_OK || note_emit(e, x, staged ? n : 0, err) != E_OK)
         return err->code;
-    buf_add_str(&op->reply, "{\"ids\":[");
-    for (size_t i = 0; i < x->n_jobs; i++)
-        submit_add_id(&op->reply, plans[i].id);
-    buf_add_str(&op->reply, "]}");
+    buf_add_char(&op->reply, '{');
+    submit_add_ids(&op->reply, plans, x->n_jobs);
+    buf_add_char(&op->reply, '}');
     return E_OK;
 }
 
@@ -247,6 +289,30 @@ static enum err_code take(struct engine *e, struct op *op, const struct job *j, 
     return E_OK;
 }
 
+/* The ids of the row, and null at the places of what was dropped. */
+static void add_repeated(struct buf *b, const struct stored_emit *row)
+{
+    struct jtext_iter drops = jtext_items(row->dropped.size > 0 ? row->dropped : SLICE("[]"));
+    struct slice drop;
+    struct slice index = {0};
+    bool more = jtext_next_item(&drops, &drop);
+
+    buf_add_str(b, "{\"ids\":[");
+    for (size_t place = 0, i = 0; i < row->n_jobs || more; place++) {
+        if (more && jtext_find(drop, "index", &index) && jtext_int(index) <= (int64_t)place) {
+            jtext_add_comma(b);
+            buf_add_str(b, "null");
+            more = jtext_next_item(&drops, &drop);
+        } else if (i < row->n_jobs) {
+            submit_add_id(b, row->jobs[i++]);
+        }
+    }
+    buf_add_char(b, ']');
+    if (row->dropped.size > 0)
+        jtext_put_raw(b, "dropped", row->dropped);
+    buf_add_char(b, '}');
+}
+
 /* The request was taken already: replies with the same ids. */
 static enum err_code repeat(struct engine *e, struct op *op, const struct emitter *m,
                             struct err *err)
@@ -257,10 +323,7 @@ static enum err_code repeat(struct engine *e, struct op *op, const struct emitte
         return err->code;
     if (row.id == 0)
         return store_job_damaged(e->store, op->emit.id, "the row of its emit is missing", err);
-    buf_add_str(&op->reply, "{\"ids\":[");
-    for (size_t i = 0; i < row.n_jobs; i++)
-        submit_add_id(&op->reply, row.jobs[i]);
-    buf_add_str(&op->reply, "]}");
+    add_repeated(&op->reply, &row);
     return E_OK;
 }
 
@@ -350,11 +413,14 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
             submit_judge_key(e, &list.items[i], &plans[i]);
             plans[i].refused = ERR_INIT;
         }
-    if (submit_prepare(e, list.items, list.n, SUBMIT_KEYS_NOW, plans, err) != E_OK)
+    if (look_at_filters(e, list.items, list.n, SUBMIT_KEYS_NOW, plans, err) != E_OK ||
+        submit_prepare(e, list.items, list.n, SUBMIT_KEYS_NOW, plans, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < list.n; i++)
-        if (refuse_emitted(&list, plans, i, refused))
+        if (refuse_emitted(&list, plans, i, refused)) {
+            filters_undo(e);
             break;
+        }
     return E_OK;
 }
 
@@ -370,7 +436,8 @@ enum err_code emit_make_finish(struct engine *e, const struct finish_item *item,
                        "the emits of a finish are refused now, after they were accepted: %s",
                        ignored.msg);
     for (size_t i = 0; i < list.n; i++)
-        if (!plans[i].known && submit_create(e, &list.items[i], &plans[i], err) != E_OK)
+        if ((!plans[i].known || plans[i].ruling != NULL) &&
+            submit_create_all(e, &list.items[i], 1, &plans[i], err) != E_OK)
             return err->code;
     return E_OK;
 }

@@ -11,6 +11,7 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/filters/filters.h"
 #include "engine/followups/after.h"
 #include "engine/followups/waiter.h"
 #include "engine/jobs/keys.h"
@@ -160,12 +161,21 @@ static enum err_code take_keys(struct engine *e, const struct stored_emit *row,
 }
 
 /* Whether the job got its key. */
-static bool has_its_key(struct engine *e, const struct job *j, uint64_t content)
+static bool is_its_key(struct engine *e, const struct job *j)
 {
-    if (keys_get(e, j->key)->who.job != j->id.v)
-        return false;
-    keys_use(e, j->key, j->id.v, content);
-    return true;
+    return keys_get(e, j->key)->who.job == j->id.v;
+}
+
+/* Whether a filter drops it, or another job stands for it. */
+static bool is_dropped(struct engine *e, const struct job *j,
+                       const struct filter_ruling **ret_ruling, struct arena *arena)
+{
+    const struct filter_ruling *r = filters_judge_staged(e, j, arena);
+
+    *ret_ruling = r;
+    if (r != NULL && r->verdict == VERDICT_DROP)
+        drops_note(e, j->queue, &r->drop);
+    return r != NULL && r->verdict != VERDICT_KEEP && r->verdict != VERDICT_REUSE;
 }
 
 /* Judges the job's conditions at its release: they may be already met, or impossible. */
@@ -201,18 +211,24 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct after_n
 struct parted {
     int64_t *released, *dropped;
     size_t n_released, n_dropped;
-    struct after_never *never; /* by place in the row: whether the job can never run */
+    struct after_never *never;            /* by place in the row: whether the job can never run */
+    const struct filter_ruling **rulings; /* by place; NULL: kept without a word */
 };
 
 static enum err_code part(struct engine *e, const struct stored_emit *row, struct job *jobs,
-                          enum emit_fate fate, struct parted *p, struct err *err)
+                          enum emit_fate fate, struct arena *arena, struct parted *p,
+                          struct err *err)
 {
-    if (fate != EMIT_DROP && take_keys(e, row, jobs, err) != E_OK)
+    if (fate != EMIT_DROP && (take_keys(e, row, jobs, err) != E_OK ||
+                              filters_look_at_staged(e, jobs, row->n_jobs, arena, err) != E_OK))
         return err->code;
     for (size_t i = 0; i < row->n_jobs; i++) {
-        bool dropped = fate == EMIT_DROP ||
-                       (jobs[i].key.size > 0 && !has_its_key(e, &jobs[i], row->contents[i]));
+        bool dropped = fate == EMIT_DROP || (jobs[i].key.size > 0 && !is_its_key(e, &jobs[i]));
 
+        if (!dropped)
+            dropped = is_dropped(e, &jobs[i], &p->rulings[i], arena);
+        if (!dropped && jobs[i].key.size > 0)
+            keys_use(e, jobs[i].key, jobs[i].id.v, row->contents[i]);
         if (!dropped && judge_after(e, &jobs[i], &p->never[i], err) != E_OK)
             return err->code;
         if (dropped)
@@ -248,12 +264,32 @@ static enum err_code cancel_never(struct engine *e, const struct stored_emit *ro
     return E_OK;
 }
 
+/* What filters say of jobs that are neither simply kept nor dropped. */
+static enum err_code apply_rulings(struct engine *e, const struct stored_emit *row,
+                                   const struct job *jobs, const struct parted *p, struct err *err)
+{
+    for (size_t i = 0; i < row->n_jobs; i++) {
+        const struct filter_ruling *r = p->rulings[i];
+        struct err ignored = ERR_INIT; /* the waiting job may have become something else */
+
+        if (r == NULL)
+            continue;
+        if (r->verdict == VERDICT_REPLACE &&
+            filters_replace(e, r, jobs[i].params, jobs[i].due_at, &ignored, err) != E_OK)
+            return err->code;
+        if (r->verdict == VERDICT_REUSE && filters_end_released(e, r, row->jobs[i], err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
 static enum err_code let_go(struct engine *e, const struct stored_emit *row, enum emit_fate fate,
                             struct arena *arena, struct err *err)
 {
     struct parted p = {.released = arena_array(arena, row->n_jobs, sizeof(int64_t)),
                        .dropped = arena_array(arena, row->n_jobs, sizeof(int64_t)),
-                       .never = arena_array(arena, row->n_jobs, sizeof(struct after_never))};
+                       .never = arena_array(arena, row->n_jobs, sizeof(struct after_never)),
+                       .rulings = arena_array(arena, row->n_jobs, sizeof(*p.rulings))};
     struct job *jobs = NULL;
     size_t n = 0;
 
@@ -261,9 +297,10 @@ static enum err_code let_go(struct engine *e, const struct stored_emit *row, enu
         return err->code;
     if (n != row->n_jobs)
         return store_job_damaged(e->store, row->owner, "some of its staged jobs are missing", err);
-    if (part(e, row, jobs, fate, &p, err) != E_OK ||
+    if (part(e, row, jobs, fate, arena, &p, err) != E_OK ||
         store_staged_release(e->store, p.released, p.n_released, e->now.wall_at, arena, err) !=
-            E_OK)
+            E_OK ||
+        apply_rulings(e, row, jobs, &p, err) != E_OK)
         return err->code;
     return store_staged_drop(e->store, p.dropped, p.n_dropped, arena, err) != E_OK
                ? err->code

@@ -8,6 +8,7 @@
 #include "engine/batch/effects.h"
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
+#include "engine/filters/filters.h"
 #include "engine/followups/after.h"
 #include "engine/followups/after_targets.h"
 #include "engine/followups/chain.h"
@@ -67,6 +68,25 @@ enum err_code submit_prepare_keys(struct engine *e, struct err *err)
         ops[i]->ids = ids;
     }
     return keys_look(e, err) != E_OK ? err->code : keys_take(e, err);
+}
+
+enum err_code submit_look_at_filters(struct engine *e, struct err *err)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < e->batch.n_ops && e->queues.filtered > 0; i++) {
+        const struct submit *s = &e->batch.ops[i]->submit;
+
+        for (size_t k = 0; e->batch.ops[i]->kind == OP_SUBMIT && k < s->n_items; k++) {
+            struct plan p = {.queue = queue_find(e, s->items[k].queue)};
+
+            if (p.queue == NULL || !queue_has_filters(p.queue))
+                continue;
+            submit_want_filters(e, &s->items[k], &p);
+            any = true;
+        }
+    }
+    return any ? filters_look(e, err) : E_OK;
 }
 
 enum err_code submit_take_keys(struct engine *e, const struct submit_item *items, size_t n,
@@ -169,6 +189,49 @@ enum err_code submit_judge(struct engine *e, const struct submit_item *item, enu
     return judge_queues(e, item, p, err);
 }
 
+/* ---- filters ---- */
+
+bool plan_is_dropped(const struct plan *p)
+{
+    return p->ruling != NULL && p->ruling->verdict == VERDICT_DROP;
+}
+
+static struct filter_job filter_job_of(struct engine *e, const struct submit_item *item,
+                                       const struct plan *p)
+{
+    struct slice params = item->params;
+
+    if (item->step > 0)
+        params = route_params(params, assigned_before(e, item), item->step_params, &e->batch.arena);
+    return (struct filter_job){.queue = p->queue, .params = params, .id = p->id};
+}
+
+void submit_want_filters(struct engine *e, const struct submit_item *item, const struct plan *p)
+{
+    struct filter_job j = filter_job_of(e, item, p);
+
+    filters_want(e, &j);
+}
+
+/* A job that another one stands for is known. */
+static void judge_filters(struct engine *e, const struct submit_item *item, enum submit_keys when,
+                          struct plan *p)
+{
+    struct filter_job j = filter_job_of(e, item, p);
+    struct filter_ruling *ruling = arena_alloc(&e->batch.arena, sizeof(*ruling));
+
+    if (when == SUBMIT_KEYS_NOW)
+        filters_judge(e, &j, ruling);
+    else
+        filters_preview(e, &j, ruling);
+    p->ruling = ruling;
+    p->refused = ruling->refused;
+    if (ruling->verdict == VERDICT_JOIN || ruling->verdict == VERDICT_REPLACE)
+        p->known = true;
+    if (p->known || ruling->verdict == VERDICT_DROP)
+        p->id = ruling->drop.job;
+}
+
 /* ---- preparing: ids and conditions ---- */
 
 static int64_t id_for(struct engine *e, const struct plan *p)
@@ -183,7 +246,8 @@ static void give_id(struct engine *e, struct names *keys, const struct submit_it
     struct plan *first = item->key.size > 0 ? names_find(keys, item->key) : NULL;
 
     if (first != NULL) {
-        p->known = true;
+        p->known = !plan_is_dropped(first);
+        p->ruling = first->ruling;
         p->id = first->id;
         return;
     }
@@ -204,6 +268,8 @@ enum err_code submit_prepare(struct engine *e, const struct submit_item *items, 
             give_id(e, &keys, &items[i], &plans[i]);
         else if (plan_is_made(&plans[i]))
             plans[i].id = id_for(e, &plans[i]);
+        if (plan_is_made(&plans[i]) && queue_has_filters(plans[i].queue))
+            judge_filters(e, &items[i], when, &plans[i]);
         any_after = any_after || items[i].n_after > 0;
     }
     if (!any_after)
@@ -376,11 +442,72 @@ size_t submit_first_refused(const struct submit_item *items, size_t n, struct pl
     return n;
 }
 
+static void add_drop(struct buf *b, const struct filter_drop *drop)
+{
+    jtext_put_string(b, "filter", slice_of(filter_kind_name(drop->filter)));
+    jtext_put_string(b, "text", drop->text);
+    if (drop->job != 0)
+        jtext_add_id(b, "job", drop->job);
+    else
+        jtext_put_raw(b, "job", SLICE("null"));
+}
+
+/* "id":"…", or "id":null,"dropped":{…} */
+static void add_id(struct buf *b, const struct plan *p)
+{
+    if (!plan_is_dropped(p)) {
+        jtext_add_id(b, "id", p->id);
+        return;
+    }
+    jtext_put_raw(b, "id", SLICE("null"));
+    jtext_add_key(b, "dropped");
+    buf_add_char(b, '{');
+    add_drop(b, &p->ruling->drop);
+    buf_add_char(b, '}');
+}
+
+void submit_add_dropped(struct buf *b, const struct plan *plans, size_t n)
+{
+    buf_add_char(b, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (!plan_is_dropped(&plans[i]))
+            continue;
+        jtext_add_comma(b);
+        buf_add_char(b, '{');
+        jtext_put_int(b, "index", (int64_t)i);
+        add_drop(b, &plans[i].ruling->drop);
+        buf_add_char(b, '}');
+    }
+    buf_add_char(b, ']');
+}
+
+void submit_add_ids(struct buf *b, const struct plan *plans, size_t n)
+{
+    bool any = false;
+
+    jtext_add_key(b, "ids");
+    buf_add_char(b, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (!plan_is_dropped(&plans[i])) {
+            submit_add_id(b, plans[i].id);
+            continue;
+        }
+        jtext_add_comma(b);
+        buf_add_str(b, "null");
+        any = true;
+    }
+    buf_add_char(b, ']');
+    if (!any)
+        return;
+    jtext_add_key(b, "dropped");
+    submit_add_dropped(b, plans, n);
+}
+
 static void add_line(struct buf *b, size_t line, const struct plan *p)
 {
     buf_add_char(b, '{');
     if (p->refused.code == E_OK) {
-        jtext_add_id(b, "id", p->id);
+        add_id(b, p);
     } else {
         jtext_put_int(b, "line", (int64_t)line);
         jtext_add_key(b, "error");
@@ -406,20 +533,59 @@ static void add_reply(struct op *op, const struct plan *plans)
     bool all_known = true;
 
     for (size_t i = 0; i < s->n_items; i++)
-        all_known = all_known && plans[i].known;
+        all_known = all_known && (plans[i].known || plan_is_dropped(&plans[i]));
     op->status = all_known ? 200 : 201;
     if (s->mode == SUBMIT_ONE) {
         buf_add_char(b, '{');
-        jtext_add_id(b, "id", plans[0].id);
+        add_id(b, &plans[0]);
         if (plans[0].redone)
             jtext_put_int(b, "log_size", plans[0].log_size);
         buf_add_char(b, '}');
         return;
     }
-    buf_add_str(b, "{\"ids\":[");
-    for (size_t i = 0; i < s->n_items; i++)
-        submit_add_id(b, plans[i].id);
-    buf_add_str(b, "]}");
+    buf_add_char(b, '{');
+    submit_add_ids(b, plans, s->n_items);
+    buf_add_char(b, '}');
+}
+
+/* ---- clashes that another job stands for ---- */
+
+/* The new job is done at once, with the result of the other. */
+static enum err_code reuse(struct engine *e, const struct submit_item *item, struct plan *p,
+                           struct err *err)
+{
+    if (submit_create(e, item, p, err) != E_OK || submit_flush(e, err) != E_OK)
+        return err->code;
+    return filters_end_released(e, p->ruling, p->id, err);
+}
+
+static enum err_code stand_in(struct engine *e, const struct submit_item *item, struct plan *p,
+                              struct err *err)
+{
+    int64_t due_at = item->delay_us > 0 ? e->now.wall_at + item->delay_us : item->due_at;
+
+    switch (p->ruling->verdict) {
+    case VERDICT_REPLACE:
+        return filters_replace(e, p->ruling, item->params, due_at, &p->refused, err);
+    case VERDICT_REUSE: return reuse(e, item, p, err);
+    case VERDICT_KEEP:
+    case VERDICT_DROP:
+    case VERDICT_REFUSE:
+    case VERDICT_JOIN: break;
+    }
+    return E_OK;
+}
+
+/* Nobody is there to be refused. */
+static const struct filter_ruling *unasked_drop(struct engine *e, const struct plan *p)
+{
+    struct filter_ruling *drop = arena_alloc(&e->batch.arena, sizeof(*drop));
+
+    *drop = *p->ruling;
+    drop->verdict = VERDICT_DROP;
+    if (drop->drop.text.size == 0)
+        drop->drop.text = arena_copy(&e->batch.arena, slice_of(p->refused.msg));
+    return drop;
 }
 
 static enum err_code make(struct engine *e, const struct submit_item *item, struct plan *p,
@@ -427,9 +593,27 @@ static enum err_code make(struct engine *e, const struct submit_item *item, stru
 {
     if (p->refused.code != E_OK)
         return E_OK;
+    if (plan_is_dropped(p)) {
+        drops_note(e, p->queue->id, &p->ruling->drop);
+        return E_OK;
+    }
+    if (p->ruling != NULL && p->ruling->verdict != VERDICT_KEEP)
+        return stand_in(e, item, p, err);
     if (!p->known)
         return submit_create(e, item, p, err);
     return item->redo ? redo(e, p, err) : E_OK;
+}
+
+enum err_code submit_make_unasked(struct engine *e, const struct submit_item *item, struct plan *p,
+                                  struct err *err)
+{
+    if (p->id == 0)
+        p->id = id_for(e, p);
+    judge_filters(e, item, SUBMIT_KEYS_NOW, p);
+    if (p->refused.code != E_OK)
+        p->ruling = unasked_drop(e, p);
+    p->refused = ERR_INIT;
+    return make(e, item, p, err);
 }
 
 static enum err_code run_lines(struct engine *e, struct op *op, struct plan *plans, struct err *err)
@@ -439,10 +623,13 @@ static enum err_code run_lines(struct engine *e, struct op *op, struct plan *pla
     for (size_t i = 0; i < s->n_items; i++) {
         struct plan *p = &plans[i];
 
+        filters_begin(e);
         if (submit_judge(e, &s->items[i], SUBMIT_KEYS_NOW, p, err) != E_OK ||
             submit_prepare(e, &s->items[i], 1, SUBMIT_KEYS_NOW, p, err) != E_OK ||
             make(e, &s->items[i], p, err) != E_OK)
             return err->code;
+        if (p->refused.code != E_OK)
+            filters_undo(e);
         add_line(&op->reply, s->first_line + i, p);
     }
     return E_OK;
@@ -468,10 +655,11 @@ static bool all_sound(struct op *op, struct plan *plans)
     return bad == s->n_items;
 }
 
-static bool any_after(const struct submit *s)
+/* Whether preparing it may have refused one. */
+static bool judged_late(const struct submit *s, const struct plan *plans)
 {
     for (size_t i = 0; i < s->n_items; i++)
-        if (s->items[i].n_after > 0)
+        if (s->items[i].n_after > 0 || plans[i].ruling != NULL)
             return true;
     return false;
 }
@@ -485,9 +673,14 @@ static enum err_code run_whole(struct engine *e, struct op *op, struct plan *pla
             return err->code;
     if (!all_sound(op, plans))
         return E_OK;
+    filters_begin(e);
     if (submit_prepare(e, s->items, s->n_items, SUBMIT_KEYS_NOW, plans, err) != E_OK)
         return err->code;
-    if (any_after(s) && !all_sound(op, plans))
+    bool refused = judged_late(s, plans) && !all_sound(op, plans);
+
+    if (refused || s->dry_run)
+        filters_undo(e);
+    if (refused)
         return E_OK;
     if (s->dry_run) {
         submit_add_plan(e, op, plans);
@@ -502,6 +695,8 @@ static enum err_code run_whole(struct engine *e, struct op *op, struct plan *pla
 
 enum err_code submit_flush(struct engine *e, struct err *err)
 {
+    if (filters_make_deferred(e, err) != E_OK)
+        return err->code;
     if (store_jobs_insert(e->store, e->batch.new_jobs.items, e->batch.new_jobs.count, err) != E_OK)
         return err->code;
     e->batch.new_jobs.count = 0;

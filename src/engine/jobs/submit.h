@@ -16,6 +16,7 @@
 
 struct after_plan;
 struct engine;
+struct filter_ruling;
 struct queue;
 
 /* What is to be done with an item. */
@@ -30,7 +31,12 @@ struct plan {
     bool awaited;                   /* another job of the same array waits for it */
     const struct after_plan *after; /* NULL: no conditions */
     int64_t shared;                 /* params and body are in the store already, under this id */
+    /* What the filters of its queue say; NULL: it is kept, without a word. */
+    const struct filter_ruling *ruling;
 };
+
+/* Whether a filter has dropped it: it is not made. */
+bool plan_is_dropped(const struct plan *p);
 
 /* When keys are judged.  LATER: staged jobs, whose keys are judged at their release. */
 enum submit_keys { SUBMIT_KEYS_NOW, SUBMIT_KEYS_LATER };
@@ -44,15 +50,27 @@ MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item
  * (keys.h). */
 MUST_CHECK enum err_code submit_prepare_keys(struct engine *e, struct err *err);
 
-/* The same for the items of one request. */
+/* Looks up what the filters of their queues want to know of all submits. */
+MUST_CHECK enum err_code submit_look_at_filters(struct engine *e, struct err *err);
+
+/* The same as submit_prepare_keys for the items of one request. */
 MUST_CHECK enum err_code submit_take_keys(struct engine *e, const struct submit_item *items,
                                           size_t n, struct plan *plans, struct err *err);
 
 /* Sets whether the key, which is in the book, is known; refuses the plan if the content differs. */
 void submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p);
 
+/* Enters what the filters of its queue want to know, before filters_look or filters_peek. */
+void submit_want_filters(struct engine *e, const struct submit_item *item, const struct plan *p);
+
+/* Creates a job that nobody has asked for, unless a filter drops it. */
+MUST_CHECK enum err_code submit_make_unasked(struct engine *e, const struct submit_item *item,
+                                             struct plan *p, struct err *err);
+
 /* Gives ids to jobs that are neither known nor refused (with SUBMIT_KEYS_NOW one id for each key)
- * and judges their conditions.  Then they can be created. */
+ * lets the filters of their queues judge them (with SUBMIT_KEYS_LATER only as far as the release
+ * cannot change it), and judges their conditions.  Then they can be created.  Call filters_undo
+ * if they are not. */
 MUST_CHECK enum err_code submit_prepare(struct engine *e, const struct submit_item *items, size_t n,
                                         enum submit_keys keys, struct plan *plans, struct err *err);
 
@@ -88,3 +106,10 @@ void submit_add_plan(struct engine *e, struct op *op, const struct plan *plans);
 
 /* Adds the id as a string to a JSON array. */
 void submit_add_id(struct buf *b, int64_t id);
+
+/* Adds the ids of the plans, null for dropped ones; then what was dropped, if anything was:
+ * "ids":[…],"dropped":[…]. */
+void submit_add_ids(struct buf *b, const struct plan *plans, size_t n);
+
+/* The JSON array of what was dropped. */
+void submit_add_dropped(struct buf *b, const struct plan *plans, size_t n);

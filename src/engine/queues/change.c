@@ -19,6 +19,8 @@
 #include "engine/queues/queue_log.h"
 #include "engine/queues/subscribers.h"
 #include "engine/state.h"
+#include "store/filters/drops.h"
+#include "store/filters/uniques.h"
 #include "store/meta.h"
 #include "store/queue_log.h"
 #include "store/queues.h"
@@ -207,11 +209,14 @@ enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
     e->batch.queues_changed = true;
     if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
         store_queue_log_remove(e->store, q->id, err) != E_OK ||
+        store_drops_remove(e->store, q->id, err) != E_OK ||
+        store_scope_gone(e->store, unique_scope_queue(q->id), err) != E_OK ||
         store_queue_remove(e->store, q->id, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
     tell_queue(e, q, 0, "removed");
     queue_unlist(e, q);
     e->sweep.retain_at = 0; /* retention must forget its jobs */
+    e->sweep.uniques_at = 0;
     e->waiting.grants_due = true;
     counts_forget(&e->batch.counts, q->id);
     VEC_PUSH(&e->batch.gone_queues, q); /* events of the batch still name it */
@@ -236,7 +241,9 @@ enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice def
     if (queue_note_changed(e, q, definition, err) != E_OK ||
         write_queue(e, q, q->state, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
+    e->queues.filtered -= q->def.filters.count > 0;
     queue_define(q, definition);
+    e->queues.filtered += q->def.filters.count > 0;
     e->sweep.retain_at = 0;
     return E_OK;
 }

@@ -89,6 +89,7 @@ void queue_unlist(struct engine *e, struct queue *q)
 
     names_remove(&list->by_name, slice_of(q->name));
     map_remove(&list->by_id, q->id);
+    list->filtered -= q->def.filters.count > 0;
     size_t kept = 0;
 
     for (size_t i = 0; i < list->count; i++)
@@ -153,6 +154,7 @@ static void take_queue(void *ctx, const struct stored_queue *row)
     ready_init(&q->ready);
     queue_define(q, row->definition);
     VEC_PUSH(&e->queues, q);
+    e->queues.filtered += q->def.filters.count > 0;
     names_add(&e->queues.by_name, slice_of(q->name), q);
     map_put(&e->queues.by_id, q->id, q);
     e->generation++;

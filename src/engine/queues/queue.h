@@ -55,6 +55,7 @@ struct queue {
 struct queue_list {
     struct queue **items;
     size_t count, capacity;
+    size_t filtered; /* queues that have filters */
     struct names by_name;
     struct map by_id;
 };

@@ -64,6 +64,10 @@ MUST_CHECK enum err_code query_find_queue(const struct query_view *v, struct sli
 MUST_CHECK enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id,
                                           struct err *err);
 
+/* Adds "dropped" and "keys_kept" of the queue (drops.c). */
+MUST_CHECK enum err_code view_add_filters(struct query_view *v, struct buf *b, int64_t queue,
+                                          struct err *err);
+
 /* last_line.c */
 MUST_CHECK enum err_code query_add_last_line(struct buf *b, struct query_view *v,
                                              const struct job *j, struct err *err);

@@ -48,6 +48,7 @@ struct store;
     X(LOG_TIMES, log_times, 0)                                  \
     X(QUEUES, queues, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)   \
     X(QUEUE_LOG, queue_log, QUERY_QUEUE_NAMES)                  \
+    X(DROPS, drops, QUERY_QUEUE_NAMES)                          \
     X(QUEUE, queue, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)     \
     X(WORKERS, workers, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES) \
     X(COUNTS, counts, QUERY_QUEUE_NAMES)                        \
@@ -72,7 +73,7 @@ enum query_kind { QUERY_KINDS(QUERY_KIND) QUERY_KIND_COUNT };
 struct query {
     enum query_kind kind;
     int64_t id;                  /* JOB, LOG, BULK */
-    struct slice name;           /* QUEUE, QUEUE_LOG, SIGNAL, JOIN, TOPIC */
+    struct slice name;           /* QUEUE, QUEUE_LOG, DROPS, SIGNAL, JOIN, TOPIC */
     struct job_filter filter;    /* JOBS, PLAN */
     enum job_action_kind action; /* PLAN; `name` is the queue that MOVE goes to */
     bool whole;                  /* JOBS: values of any size, but no bodies */

@@ -91,6 +91,7 @@ static void add_why(void *ctx, const struct queue_log_line *line)
 static enum err_code add_queue(struct query_view *v, struct buf *b, const struct stored_queue *q,
                                const struct count_list *counts, struct err *err)
 {
+    struct slice filters;
     int64_t next = 0;
 
     if (store_queue_next_ready(v->store, q->id, &next, err) != E_OK)
@@ -113,6 +114,9 @@ static enum err_code add_queue(struct query_view *v, struct buf *b, const struct
     jtext_put_time(b, "changed_at", q->changed_at);
     jtext_put_int(b, "restarts", q->restarts);
     jtext_put_raw(b, "definition", q->definition);
+    if (jtext_find(q->definition, "filters", &filters) &&
+        view_add_filters(v, b, q->id, err) != E_OK)
+        return err->code;
     buf_add_char(b, '}');
     return E_OK;
 }

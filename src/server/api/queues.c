@@ -85,6 +85,13 @@ static const struct route queues_rows[] = {
         .errors = {E_NOT_FOUND},
         .help = "Shows what happened to a queue, newest first: states, failures, broken workers.",
     },
+    {
+        ROUTE_VIEW("/v1/queues/{name}/drops", QUERY_DROPS),
+        .gives = "Drops",
+        .errors = {E_NOT_FOUND},
+        .help = "Shows what the filters of a queue dropped: how much, and the last 100, newest "
+                "first.",
+    },
     STATE("pause", QUEUE_PAUSE, "Accepts jobs, starts none."),
     STATE("resume", QUEUE_UP, "Accepts and starts jobs: the same as up."),
     STATE("drain", QUEUE_DRAIN, "Refuses new jobs, starts those it has."),

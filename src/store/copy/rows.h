@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "store/db/db.h"
 
-enum { COPY_KEYS_MAX = 2 };
+enum { COPY_KEYS_MAX = 3 };
 
 struct copy_sum {
     int64_t rows;

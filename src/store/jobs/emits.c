@@ -70,7 +70,8 @@ enum err_code store_emit_add(struct store *s, const struct stored_emit *e, struc
     return db_do(s->db, SQL_EMIT_ADD, err, db_i(e->id), db_i(e->owner), db_i(e->token),
                  db_i(e->seq), db_i(e->visible), db_i(e->staged),
                  db_b(bytes_of(e->jobs, e->n_jobs)),
-                 e->contents == NULL ? none : db_b(bytes_of(e->contents, e->n_jobs)));
+                 e->contents == NULL ? none : db_b(bytes_of(e->contents, e->n_jobs)),
+                 db_t(e->dropped));
 }
 
 /* A row as it is read: `contents` counts for itself. */
@@ -86,6 +87,7 @@ static const struct db_column emit_columns[] = {
     DB_NUMBER(emit_row, emit.staged),
     DB_ARRAY(emit_row, emit.jobs, emit.n_jobs, .exact = true),
     DB_ARRAY(emit_row, emit.contents, n_contents),
+    DB_VALUE(DB_COLUMN_JSON, emit_row, emit.dropped),
 };
 
 static bool emit_is_sound(void *item, const struct db_row *row, struct arena *arena)
@@ -189,6 +191,36 @@ enum err_code store_staged_load(struct store *s, const struct stored_emit *e, st
         memcpy(*ret_jobs, list.items, list.n * sizeof(struct job));
     *ret_n = list.n;
     return E_OK;
+}
+
+struct params_reader {
+    struct job **jobs;
+    struct arena *arena;
+};
+
+static void on_params(void *ctx, const struct db_row *row)
+{
+    struct params_reader *r = ctx;
+    struct job *j = r->jobs[db_col_int(row, 0)];
+
+    if (!db_col_null(row, 1))
+        j->params = arena_copy(r->arena, db_col_text(row, 1));
+    if (!db_col_null(row, 2))
+        j->assigned = arena_copy(r->arena, db_col_text(row, 2));
+}
+
+enum err_code store_staged_params(struct store *s, struct job **jobs, size_t n, struct arena *arena,
+                                  struct err *err)
+{
+    struct db_value *values = arena_array(arena, 2 * n, sizeof(*values));
+    struct db_rows rows = {values, n, 2};
+    struct params_reader reader = {jobs, arena};
+
+    for (size_t i = 0; i < n; i++) {
+        values[2 * i] = db_i((int64_t)i);
+        values[2 * i + 1] = db_i(jobs[i]->id.v);
+    }
+    return db_rows(s->db, SQL_STAGED_PARAMS, on_params, &reader, err, db_r(&rows));
 }
 
 enum err_code store_staged_release(struct store *s, const int64_t *ids, size_t n, int64_t now_at,

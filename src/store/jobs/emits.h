@@ -64,6 +64,7 @@ struct stored_emit {
     const int64_t *jobs;
     const uint64_t *contents; /* content hashes of jobs with a key; NULL: no job has a key */
     size_t n_jobs;
+    struct slice dropped; /* JSON array of what filters dropped, with its places; or empty */
 };
 
 MUST_CHECK enum err_code store_emit_add(struct store *s, const struct stored_emit *e,
@@ -95,6 +96,10 @@ MUST_CHECK enum err_code store_emit_owner(struct store *s, int64_t job, int64_t 
 MUST_CHECK enum err_code store_staged_load(struct store *s, const struct stored_emit *e,
                                            struct arena *arena, struct job **ret_jobs,
                                            size_t *ret_n, struct err *err);
+
+/* Fills in params and assigned of staged jobs. */
+MUST_CHECK enum err_code store_staged_params(struct store *s, struct job **jobs, size_t n,
+                                             struct arena *arena, struct err *err);
 
 /* Makes them ready, scheduled if they are due after now_at, or held if their rows have holds. */
 MUST_CHECK enum err_code store_staged_release(struct store *s, const int64_t *ids, size_t n,

@@ -23,19 +23,19 @@ ON CONFLICT (owner, token) DO UPDATE SET seq = excluded.seq, visible_upto = excl
 DELETE FROM emitters WHERE owner = $1 AND token = $2;
 
 -- name: emit_add
-INSERT INTO emits (id, owner, token, seq, visible, staged, jobs, contents)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+INSERT INTO emits (id, owner, token, seq, visible, staged, jobs, contents, dropped)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: emit_find
-SELECT id, seq, visible, staged, jobs, contents FROM emits
+SELECT id, seq, visible, staged, jobs, contents, dropped FROM emits
 WHERE owner = $1 AND token = $2 AND seq = $3;
 
 -- name: emit_first
-SELECT id, seq, visible, staged, jobs, contents FROM emits WHERE owner = $1 AND token = $2
+SELECT id, seq, visible, staged, jobs, contents, dropped FROM emits WHERE owner = $1 AND token = $2
 ORDER BY seq LIMIT 1;
 
 -- name: emit_first_visible
-SELECT id, seq, visible, staged, jobs, contents FROM emits
+SELECT id, seq, visible, staged, jobs, contents, dropped FROM emits
 WHERE owner = $1 AND token = $2 AND seq <= $3 AND staged = 1 AND visible = 1 ORDER BY seq LIMIT 1;
 
 -- name: emit_let_go
@@ -59,6 +59,16 @@ SELECT j.id, {queue}, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited 
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1 ORDER BY r.place FOR UPDATE OF j;
+
+-- name: staged_params
+-- store: sqlite
+SELECT r.c1, COALESCE(p.params, s.params), p.assigned
+FROM rows($1) AS r CROSS JOIN payload AS p ON p.id = r.c2
+LEFT JOIN shared AS s ON s.id = p.shared;
+-- store: postgres
+SELECT r.c1, COALESCE(p.params, s.params), p.assigned
+FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[])) AS r(c1, c2)
+JOIN payload AS p ON p.id = r.c2 LEFT JOIN shared AS s ON s.id = p.shared;
 
 -- A history begins with the holds, if any (jobs/history.c): such a job becomes held, and keeps
 -- its due time.

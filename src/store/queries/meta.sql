@@ -18,6 +18,7 @@ SELECT (SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs WHERE id <= $1
         UNION ALL SELECT MAX(id) FROM endings WHERE id <= $1
         UNION ALL SELECT MAX(id) FROM emits WHERE id <= $1
         UNION ALL SELECT MAX(id) FROM work WHERE id <= $1
+        UNION ALL SELECT MAX(id) FROM drops WHERE id <= $1
         UNION ALL SELECT MAX(token) FROM claims WHERE token <= $1
         UNION ALL SELECT MAX(id) FROM signals WHERE id <= $1
         UNION ALL SELECT MAX(id) FROM joins WHERE id <= $1) AS below),
@@ -26,6 +27,7 @@ SELECT (SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs WHERE id <= $1
         UNION ALL SELECT MIN(id) FROM endings WHERE id > $1
         UNION ALL SELECT MIN(id) FROM emits WHERE id > $1
         UNION ALL SELECT MIN(id) FROM work WHERE id > $1
+        UNION ALL SELECT MIN(id) FROM drops WHERE id > $1
         UNION ALL SELECT MIN(token) FROM claims WHERE token > $1
         UNION ALL SELECT MIN(id) FROM signals WHERE id > $1
         UNION ALL SELECT MIN(id) FROM joins WHERE id > $1) AS above);
@@ -39,6 +41,11 @@ SELECT queue, state, CAST(SUM(n) AS BIGINT) FROM counts GROUP BY queue, state OR
 
 -- name: count_queue
 SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM counts WHERE queue = $1;
+
+-- Jobs that are held, scheduled or ready, in one queue or (0) in all.
+-- name: count_waiting
+SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM counts
+WHERE (queue = $1 OR $1 = 0) AND state IN (2, 3, 4);
 
 -- name: count_remove
 DELETE FROM counts WHERE queue = $1;

@@ -159,7 +159,7 @@ static void unknown_keys_are_refused_with_the_nearest_word(void **state)
         "{\"\":1}",
         "unknown key '', the keys are: description command dir workdir env slots timeout "
         "retry stop_after strict resident idle own_command may_emit limits keep needs on_success "
-        "on_failure subscribe");
+        "on_failure subscribe filters");
 }
 
 /* ---- limits that travel ---- */
@@ -223,7 +223,7 @@ static void what_jobs_may_emit_is_said_by_their_queue(void **state)
 static void keys_of_what_is_not_built_are_unknown(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"filters", "carrier", "rq"};
+    static const char *const keys[] = {"steps", "carrier", "rq"};
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         char json[64];
