@@ -57,12 +57,13 @@ bool object_goes_on(struct object_read *r)
 
 /* ---- keys ---- */
 
-const struct field *object_find(const struct object *table, const char *name)
+const struct field *object_get(const struct object *table, const char *name)
 {
     const struct field *f = table->fields;
 
-    while (strcmp(f->name, name) != 0)
+    while (f < table->fields + table->n_fields && strcmp(f->name, name) != 0)
         f++;
+    ASSERT(f < table->fields + table->n_fields);
     return f;
 }
 

@@ -211,7 +211,8 @@ bool object_goes_on(struct object_read *r);
 /* Sets all fields that have a default. */
 void object_defaults(struct object_read *r, const struct object *table);
 
-const struct field *object_find(const struct object *table, const char *name);
+/* The field of that name, which the table must have. */
+const struct field *object_get(const struct object *table, const char *name);
 
 /* Canonical JSON: the fields that `given` has, in the order of the table. Empty lists and objects
  * are left out. */

@@ -111,7 +111,7 @@ void queue_def_subscriber(struct slice json, const struct queue_subscriber *subs
 enum err_code queue_def_value(struct object_read *r, const char *key, struct slice value,
                               struct slice *ret_json)
 {
-    const struct field *f = object_find(&queue_object, key);
+    const struct field *f = object_get(&queue_object, key);
     struct queue_def def = {0};
     struct object_read own = *r;
 

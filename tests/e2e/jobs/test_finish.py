@@ -86,6 +86,7 @@ def test_later_waits_as_long_as_it_says(client):
     wait_s = (parse_time(shown["due_at"]) - now()).total_seconds()
     assert 3590 < wait_s <= 3600
     assert shown["reason"]["until"] == shown["due_at"]
+    assert shown["reason"]["text"] == "attempt 1 asked to run later", shown
 
 
 def test_later_without_a_delay_is_refused_and_changes_nothing(client):
