@@ -222,8 +222,8 @@ void task_note_stop(struct task *t, int signal)
 
 void task_lost_lease(struct task *t)
 {
-    if (t->lost || t->finish_sent)
-        return; /* the reply to its finish decides */
+    if (t->lost || t->state == TASK_ENDED)
+        return; /* the reply to its finish decides, also if that must be sent again */
     log_warn("job %.*s belongs to another worker now: it is cancelled here", (int)t->id.size,
              t->id.data);
     t->lost = true;
