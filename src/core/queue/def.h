@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "core/filter/filter_def.h"
+#include "core/gate/lane_def.h"
 #include "core/gate/needs.h"
 #include "core/job/retry.h"
 #include "core/route/dest.h"
@@ -73,7 +74,8 @@ struct queue_def {
     int64_t keep_failed_us;
     int64_t keep_log; /* bytes of log kept for a job */
 
-    struct needs needs; /* what its jobs take of resources while they run */
+    struct needs needs;   /* what its jobs take of resources while they run */
+    struct lane_def lane; /* key_text empty: no lanes */
 
     struct dest_list on_success, on_failure; /* where the end of a job in it leads */
     struct slice *subscribe;                 /* topics, or prefixes of them: topic_matches */

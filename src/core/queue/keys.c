@@ -142,6 +142,11 @@ static const struct field root_keys[] = {
         .form = "map of resources to weights, at most %MAX%", .schema = "Needs", .max = NEEDS_MAX,
         .absent = "none",
         .help = "What each job takes of resources while it runs: see [resources](resources.md)."),
+    FIELD_CUSTOM("lane", queue_lane_read, .write = queue_lane_write,
+                 FIELD_OFFSET(struct lane_def, queue_def, lane),
+                 .form = "map of `key`, `limit`, `rate`", .schema = "Lane", .absent = "none",
+                 .help = "Lanes: jobs with the same key share limits, and lanes take turns: see "
+                         "[lanes](resources.md#lanes)."),
     FIELD_CUSTOM(
         "on_success", queue_dests_read, .write = queue_dests_write,
         FIELD_OFFSET(struct dest_list, queue_def, on_success),

@@ -28,6 +28,18 @@ void queue_needs_write(const void *from, const struct field *f, struct buf *out)
     needs_json((const struct needs *)(const void *)((const char *)from + f->offset), out);
 }
 
+/* ---- lanes ---- */
+
+enum err_code queue_lane_read(struct object_read *r, const struct field *f, struct slice value)
+{
+    return lane_def_read(r, value, (struct lane_def *)(void *)((char *)r->to + f->offset));
+}
+
+void queue_lane_write(const void *from, const struct field *f, struct buf *out)
+{
+    lane_def_json((const struct lane_def *)(const void *)((const char *)from + f->offset), out);
+}
+
 /* ---- topics ---- */
 
 /* A `*` elsewhere looks like a pattern and matches nothing.  Stores may have such names. */

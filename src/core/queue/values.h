@@ -15,6 +15,7 @@ field_fn queue_command_read;
 field_fn queue_env_read;
 field_fn queue_exits_read; /* replaces the rules; no status may be named twice */
 field_fn queue_dests_read;
+field_fn queue_lane_read;
 field_fn queue_needs_read;
 field_fn queue_topics_read;
 field_fn queue_filters_read;
@@ -22,6 +23,7 @@ field_fn queue_filters_read;
 field_write_fn queue_json_write; /* a field that is canonical JSON */
 field_write_fn queue_exits_write;
 field_write_fn queue_dests_write;
+field_write_fn queue_lane_write;
 field_write_fn queue_needs_write;
 field_write_fn queue_topics_write;
 field_write_fn queue_filters_write;

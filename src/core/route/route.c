@@ -194,6 +194,18 @@ static void add_retry(struct slice over, struct slice under, struct buf *out)
     buf_add_char(out, '}');
 }
 
+/* Needs of the step and of the job are added together, once their names are filled in. */
+static void add_needs(const struct routing *routing, const struct route_step *step, struct buf *out)
+{
+    struct slice jobs;
+    bool given = routing->options.size > 0 && jtext_find(routing->options, "needs", &jobs);
+
+    if (given)
+        jtext_put_raw(out, "needs", jobs);
+    if (step->needs.size > 0)
+        jtext_put_raw(out, given ? "step_needs" : "needs", step->needs);
+}
+
 struct slice route_options(const struct routing *routing, const struct route_step *step,
                            struct arena *arena)
 {
@@ -204,8 +216,8 @@ struct slice route_options(const struct routing *routing, const struct route_ste
                  {"retry", step->retry},
                  {"command", step->command},
                  {"limits", step->limits}};
-    size_t room = 80 + routing->options.size + step->timeout.size + step->retry.size +
-                  step->command.size + step->limits.size;
+    size_t room = 120 + 2 * step->needs.size + routing->options.size + step->timeout.size +
+                  step->retry.size + step->command.size + step->limits.size;
     CLEANUP(buf) struct buf out = BUF_INIT(room);
 
     buf_add_char(&out, '{');
@@ -221,6 +233,7 @@ struct slice route_options(const struct routing *routing, const struct route_ste
             jtext_put_raw(&out, parts[i].name, parts[i].own.size > 0 ? parts[i].own : jobs);
         }
     }
+    add_needs(routing, step, &out);
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);
     return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));

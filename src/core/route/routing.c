@@ -15,7 +15,7 @@ struct raw_member {
     size_t offset;
 };
 
-enum { STEP_RAW = 7, STEP_DESTS = 5, ROUTING_RAW = 5, ROUTING_DESTS = 1 };
+enum { STEP_RAW = 8, STEP_DESTS = 6, ROUTING_RAW = 5, ROUTING_DESTS = 1 };
 
 /* The order is that of canonical JSON; other members come before those from *_DESTS on. */
 static const struct raw_member raw_of_step[STEP_RAW] = {
@@ -23,6 +23,7 @@ static const struct raw_member raw_of_step[STEP_RAW] = {
     {"params", offsetof(struct route_step, params)},
     {"timeout", offsetof(struct route_step, timeout)},
     {"retry", offsetof(struct route_step, retry)},
+    {"needs", offsetof(struct route_step, needs)},
     {"limits", offsetof(struct route_step, limits)},
     {"on_success", offsetof(struct route_step, on_success)},
     {"on_failure", offsetof(struct route_step, on_failure)},

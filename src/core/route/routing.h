@@ -5,7 +5,7 @@
  * and changes only when steps are added:
  *
  *   {"steps":[{"number":1,"name":"extract","queue":"shelf","command":…,"params":{…},
- *              "timeout":…,"retry":{…},"limits":{…},"on_error":"continue","final":true,
+ *              "timeout":…,"retry":{…},"needs":{…},"limits":{…},"on_error":"continue","final":true,
  *              "on_success":[…],"on_failure":[…]}],
  *    "options":{…},"skip":[3],"on_success":[…],"on_failure":[…],
  *    "after":[{"job":"ID","step":4,"on":"success"},{"signal":"NAME","count":10,"take":true}],
@@ -47,6 +47,7 @@ struct route_step {
     struct slice params;                 /* JSON object, or empty */
     struct slice timeout;                /* JSON, or empty */
     struct slice retry;                  /* JSON object, or empty */
+    struct slice needs;                  /* JSON object, or empty */
     struct slice limits;                 /* of a command that a job has emitted; or empty */
     enum step_on_error on_error;         /* what happens to the route when the step fails */
     bool final;                          /* runs also when the route has failed */

@@ -13,8 +13,8 @@
 
 struct job_values {
     struct submit_item item;
-    struct slice timeout, retry, command; /* JSON as written; become `options` */
-    struct slice workdir, env;            /* of the command */
+    struct slice timeout, retry, needs, command; /* JSON as written; become `options` */
+    struct slice workdir, env;                   /* of the command */
     struct routing_values routing;
     bool has_delay, has_due, has_redo;
 };
@@ -138,6 +138,8 @@ static const struct field job_fields[] = {
                  .help = "Time limit of an attempt; overrides the queue's."),
     FIELD_CUSTOM("retry", read_option, FIELD_OFFSET(struct slice, job_values, retry), .null = true,
                  .schema = "Retry", .help = "Overrides the queue's, key by key."),
+    FIELD_CUSTOM("needs", read_option, FIELD_OFFSET(struct slice, job_values, needs), .null = true,
+                 .schema = "Needs", .help = "What it takes of resources, besides the queue's."),
     FIELD_CUSTOM("command", read_command, FIELD_OFFSET(struct slice, job_values, command),
                  .null = true, .schema = "Command",
                  .help = "Replaces the queue's command; administrators only."),
@@ -177,13 +179,11 @@ static struct slice options_json(const struct job_values *job, struct arena *are
     const struct {
         const char *name;
         struct slice value;
-    } parts[] = {{"timeout", job->timeout},
-                 {"retry", job->retry},
-                 {"command", job->command},
-                 {"workdir", job->workdir},
-                 {"env", job->env}};
-    size_t room = sizeof("{'timeout':,'retry':,'command':,'workdir':,'env':}") + job->timeout.size +
-                  job->retry.size + job->command.size + job->workdir.size + job->env.size;
+    } parts[] = {{"timeout", job->timeout}, {"retry", job->retry},     {"needs", job->needs},
+                 {"command", job->command}, {"workdir", job->workdir}, {"env", job->env}};
+    size_t room = sizeof("{'timeout':,'retry':,'needs':,'command':,'workdir':,'env':}") +
+                  job->timeout.size + job->retry.size + job->needs.size + job->command.size +
+                  job->workdir.size + job->env.size;
     CLEANUP(buf) struct buf out = BUF_INIT(room);
 
     buf_add_char(&out, '{');
@@ -196,7 +196,7 @@ static struct slice options_json(const struct job_values *job, struct arena *are
 
 static bool has_options(const struct job_values *job)
 {
-    return job->timeout.size + job->retry.size + job->command.size > 0;
+    return job->timeout.size + job->retry.size + job->needs.size + job->command.size > 0;
 }
 
 /* A publication has only what the jobs of its subscribers can get. */

@@ -4,6 +4,7 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/retention.h"
 #include "engine/claims/ready.h"
+#include "engine/gates/gating.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 #include "store/jobs/ready.h"
@@ -35,6 +36,14 @@ void effects_removed(struct engine *e, const struct job *j)
                          .job = j->id.v, .state = JOB_NONE, .whole = true, .awaited = j->awaited});
 }
 
+void effects_unready(struct engine *e, struct queue *q, const struct job *j)
+{
+    if (j->lane != 0)
+        gating_remove_ready(e, q, j);
+    else
+        ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
+}
+
 void effects_move(struct engine *e, const struct job *j, enum job_state from,
                   struct queue *from_queue, const char *what)
 {
@@ -43,10 +52,13 @@ void effects_move(struct engine *e, const struct job *j, enum job_state from,
     if (from != JOB_NONE)
         counts_add(&e->batch.counts, from_queue->id, from, -1);
     if (from == JOB_READY)
-        ready_remove(&from_queue->ready, (struct ready_ref){j->priority, j->id.v});
+        effects_unready(e, from_queue, j);
     counts_add(&e->batch.counts, q->id, j->state, 1);
     if (j->state == JOB_READY) {
-        ready_add(&q->ready, (struct ready_ref){j->priority, j->id.v});
+        if (j->lane != 0)
+            gating_add_ready(e, q, j);
+        else
+            ready_add(&q->ready, (struct ready_ref){j->priority, j->id.v});
         q->made_ready = e->waiting.grants_due = true;
     }
     if (j->state == JOB_SCHEDULED && j->due_at < e->sweep.due_at)

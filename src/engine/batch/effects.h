@@ -18,6 +18,9 @@ struct queue;
 void effects_move(struct engine *e, const struct job *j, enum job_state from,
                   struct queue *from_queue, const char *what);
 
+/* A job of the queue is no longer ready. */
+void effects_unready(struct engine *e, struct queue *q, const struct job *j);
+
 /* The job has ended, or is gone: ops that wait for it are answered after the commit. */
 void effects_ended(struct engine *e, const struct job *j);
 

@@ -90,10 +90,8 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
 /* Gated ones are put back by gating_granted. */
 static void put_back_ready(struct engine *e, const struct job *j)
 {
-    struct queue *q = queue_by_id(e, j->queue);
-
-    if (q->gating == NULL)
-        ready_put_back(&q->ready, (struct ready_ref){j->priority, j->id.v});
+    if (!gating_has_booked(e, j->id.v))
+        ready_put_back(&queue_by_id(e, j->queue)->ready, (struct ready_ref){j->priority, j->id.v});
 }
 
 /* Notes the granted jobs and creates the live claim that watches their leases. */

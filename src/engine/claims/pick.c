@@ -189,9 +189,9 @@ enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *
     for (size_t i = 0; i < p.x->n_queues; i++) {
         if (p.left[i] <= 0 || !queue_starts(p.queues[i]))
             continue;
-        if (gating_of(e, p.queues[i]) != NULL)
-            gating_begin(e, p.queues[i]);
-        else if (shared_fill_ready(e, p.queues[i], !is_bare(&p, p.queues[i]), err) != E_OK)
+        if ((gating_of(e, p.queues[i]) != NULL
+                 ? gating_begin(e, p.queues[i], err)
+                 : shared_fill_ready(e, p.queues[i], !is_bare(&p, p.queues[i]), err)) != E_OK)
             return err->code;
     }
     do {

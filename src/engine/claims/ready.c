@@ -76,8 +76,10 @@ static void insert(struct ready *r, struct ready_ref ref)
             (r->head + r->count - place) * sizeof(r->refs[0]));
     r->refs[place] = ref;
     r->count++;
-    if (r->count > READY_MAX) {
-        r->count = READY_MAX;
+    size_t most = r->most != 0 ? r->most : READY_MAX;
+
+    if (r->count > most) {
+        r->count = most;
         r->complete = false;
     }
 }
@@ -105,24 +107,29 @@ void ready_remove(struct ready *r, struct ready_ref ref)
     r->count--;
 }
 
-static void make_place(struct ready *r)
+/* Makes room for a fill; returns how many jobs it may read. */
+static size_t make_place(struct ready *r)
 {
+    size_t limit = r->most != 0 ? r->most : READY_FILL;
+
     r->head = 0;
-    if (r->capacity >= READY_FILL)
-        return;
-    r->capacity = READY_FILL;
-    r->refs = mem_realloc(r->refs, r->capacity * sizeof(r->refs[0]));
+    if (r->capacity < limit) {
+        r->capacity = limit;
+        r->refs = mem_realloc(r->refs, r->capacity * sizeof(r->refs[0]));
+    }
+    return limit;
 }
 
 enum err_code ready_fill_held(struct ready *r, struct store *s, int64_t queue, size_t most,
                               struct err *err)
 {
-    size_t limit = most == 0 ? 1 : most < READY_FILL ? most : READY_FILL;
     size_t n = 0;
 
     if (r->count > 0 || r->complete)
         return E_OK;
-    make_place(r);
+    size_t limit = make_place(r);
+
+    limit = most == 0 ? 1 : most < limit ? most : limit;
     if (store_ready_lock(s, queue, r->refs, limit, &n, err) != E_OK)
         return err->code;
     r->count = n;
@@ -137,11 +144,12 @@ enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue, struct
 
     if (r->count > 0 || r->complete)
         return E_OK;
-    make_place(r);
-    if (store_ready_scan(s, queue, from_first, r->refs, READY_FILL, &n, err) != E_OK)
+    size_t limit = make_place(r);
+
+    if (store_ready_scan(s, queue, from_first, r->refs, limit, &n, err) != E_OK)
         return err->code;
     r->count = n;
-    r->complete = n < READY_FILL;
+    r->complete = n < limit;
     return E_OK;
 }
 

@@ -23,6 +23,7 @@ struct ready {
     struct ready_ref *refs; /* [head, head + count) in order */
     size_t head, count, capacity;
     bool complete;
+    size_t most; /* maximum jobs it keeps and reads at once; 0: READY_MAX and READY_FILL */
 };
 
 static inline bool ready_is_known_empty(const struct ready *r)

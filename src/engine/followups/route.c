@@ -5,6 +5,7 @@
 #include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "core/program/template.h"
+#include "engine/gates/lanes.h"
 #include "engine/jobs/rights.h"
 #include "engine/queues/define.h"
 #include "engine/reads/job_json.h"
@@ -264,6 +265,26 @@ static enum err_code find_next(struct turn *t, const struct route_step **ret_ste
     }
 }
 
+/* The lane of the job in its next queue, by what the step sees. */
+static enum err_code assign_lane(struct turn *t, const struct route_step *step,
+                                 struct slice options, struct err *err)
+{
+    struct engine *e = t->e;
+    bool found = false;
+    struct job whole;
+
+    t->now->lane = 0;
+    if (!lane_is_asked(queue_by_id(e, t->now->queue), options))
+        return E_OK;
+    if (store_job_load(e->store, t->now->id.v, LOAD_PAYLOAD, &e->batch.arena, &whole, &found,
+                       err) != E_OK)
+        return err->code;
+    struct slice params = route_params(found ? whole.params : slice_make(NULL, 0), t->assigned,
+                                       step->params, &e->batch.arena);
+
+    return lane_assign_by(e, t->now, params, options, err);
+}
+
 static enum err_code go_on(struct turn *t, const struct route_step *step, struct queue *q,
                            const struct attempt_gain *gain, struct err *err)
 {
@@ -277,6 +298,8 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
         options = SLICE(""); /* clears them */
     begin_step(now, q, step);
     now->state = job_state_next(JOB_RUNNING, JOB_EV_STEP);
+    if (assign_lane(t, step, options, err) != E_OK)
+        return err->code;
     if (gain->result.size > 0 &&
         store_job_keep_result(e->store, now->id.v, gain->result, err) != E_OK)
         return err->code;

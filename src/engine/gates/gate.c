@@ -9,6 +9,7 @@
 #include "core/time/tzif.h"
 #include "engine/batch/transaction.h"
 #include "engine/gates/gating.h"
+#include "engine/gates/lines.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 
@@ -89,6 +90,7 @@ void gate_free(struct gate *g)
         free(g->resource);
     }
     VEC_DEINIT(&g->waiting);
+    VEC_DEINIT(&g->parked);
     free(g->name);
     free(g);
 }
@@ -181,15 +183,13 @@ enum err_code gates_load(struct engine *e, struct err *err)
     return E_OK;
 }
 
+/* Lines are read again as well. */
 void gates_forget(struct engine *e)
 {
-    int64_t id;
-    void *g;
-
-    for (size_t i = 0; map_next(&e->gates.by_id, &i, &id, &g);) {
-        forget_state(g);
-        gate_news(e, g);
-    }
+    gating_redefine(e);
+    for (size_t i = 0; i < e->gates.resources.count; i++)
+        forget_state(e->gates.resources.items[i]);
+    e->waiting.grants_due = true;
 }
 
 /* ---- states ---- */
@@ -365,6 +365,7 @@ void gates_clear(struct engine *e)
 {
     struct gate_batch *b = &e->batch.gates;
 
+    e->gates.batches++;
     for (size_t i = 0; i < b->changed.count; i++)
         b->changed.items[i]->changed = false;
     VEC_CLEAR(&b->changed);
@@ -381,6 +382,7 @@ void gate_news(struct engine *e, struct gate *g)
 {
     for (size_t i = 0; i < g->waiting.count; i++)
         access_look_again(e, g->waiting.items[i]);
+    lane_look_again(e, g);
 }
 
 void gates_wake(struct engine *e)

@@ -57,6 +57,9 @@ struct gate {
     bool wanted;                  /* shared stores: the row says that a server waits */
 
     VEC(struct access *) waiting; /* who was refused by it: see gating.h */
+    VEC(struct line *) parked;    /* of a lane: lines that wait for a slot of it */
+    uint64_t served;              /* of a lane: the count of starts when it was served last */
+    bool may_be_shut;             /* of a lane: `busy` was said of it */
     struct access *reserved_for;  /* who gets its next slots; NULL: nobody */
     int64_t reserved;             /* the weight */
 };
@@ -67,6 +70,7 @@ struct gate_list {
     struct map by_id;    /* lanes as well */
     uint64_t generation; /* grows when a resource or a queue is defined: see gating.h */
     bool in_force;       /* a queue has needs or lanes, or jobs still use gates */
+    uint64_t batches;    /* counts them */
     int64_t wake_at;     /* wall: when a gate opens that a claim was refused by; TIME_NEVER: none */
 };
 

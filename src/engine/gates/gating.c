@@ -12,8 +12,7 @@
 
 /* ---- making ---- */
 
-/* Whether they are the same for all jobs. */
-static bool needs_are_fixed(const struct needs *needs)
+bool needs_are_fixed(const struct needs *needs)
 {
     for (size_t i = 0; i < needs->count; i++)
         if (needs->items[i].weight == 0)
@@ -68,8 +67,6 @@ static void gating_free(struct engine *e, struct gating *g)
     for (size_t i = 0; i < g->accesses.count; i++)
         access_free(g->accesses.items[i]);
     VEC_DEINIT(&g->accesses);
-    VEC_DEINIT(&g->parked);
-    VEC_DEINIT(&g->deferred);
     free(g);
 }
 
@@ -84,6 +81,8 @@ void gating_drop(struct engine *e, struct queue *q)
 void gating_drop_all(struct engine *e)
 {
     VEC_CLEAR(&e->batch.gates.bookings);
+    VEC_CLEAR(&e->batch.gates.changed);
+    VEC_CLEAR(&e->batch.gates.held);
     for (size_t i = 0; i < e->queues.count; i++)
         gating_drop(e, e->queues.items[i]);
 }
@@ -105,7 +104,31 @@ static struct gating *make_gating(struct engine *e, struct queue *q)
     VEC_PUSH(&g->accesses, access_new(e, q, own, buf_slice(&json)));
     g->plain = (struct line){.access = g->accesses.items[0], .ready = &q->ready};
     line_insert(&g->plain);
+    g->lane_rules = lane_rules(&q->def.lane);
+    q->gating = g;
+    e->gates.in_force = true;
     return g;
+}
+
+struct access *access_get(struct engine *e, struct queue *q, struct slice needs_json)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct gating *g = q->gating;
+    struct err err = ERR_INIT;
+    struct needs needs;
+    struct access *a;
+
+    for (size_t i = 0; i < g->accesses.count; i++)
+        if (slice_is(needs_json, g->accesses.items[i]->needs_json))
+            return g->accesses.items[i];
+    if (needs_parse(needs_json, &arena, &needs, &err) != E_OK) {
+        a = access_new(e, q, &(struct needs){.count = 0}, needs_json);
+        a->is_broken = true;
+    } else {
+        a = access_new(e, q, &needs, needs_json);
+    }
+    VEC_PUSH(&g->accesses, a);
+    return a;
 }
 
 struct gating *gating_of(struct engine *e, struct queue *q)
@@ -114,11 +137,17 @@ struct gating *gating_of(struct engine *e, struct queue *q)
         return q->gating;
     gating_drop(e, q);
     q->gating_generation = e->gates.generation;
-    if (q->def.needs.count == 0)
-        return NULL;
-    e->gates.in_force = true;
-    q->gating = make_gating(e, q);
-    return q->gating;
+    bool asked = q->def.needs.count > 0 || q->def.lane.key_text.size > 0 || q->has_lanes;
+
+    return asked ? make_gating(e, q) : NULL;
+}
+
+struct gating *gating_make(struct engine *e, struct queue *q)
+{
+    struct gating *g = gating_of(e, q);
+
+    q->has_lanes = true;
+    return g != NULL ? g : make_gating(e, q);
 }
 
 /* ---- judging ---- */
@@ -217,21 +246,20 @@ static enum err_code judge(struct engine *e, struct access *a, bool *ret_open, s
     if (refused)
         block(e, a, until_at);
     else
-        a->lacks_slots = false;
+        a->lacks_slots = a->told = false;
     *ret_open = !refused;
     return E_OK;
 }
 
 /* ---- choosing ---- */
 
-void gating_begin(struct engine *e, struct queue *q)
+enum err_code gating_begin(struct engine *e, struct queue *q, struct err *err)
 {
-    struct gating *g = gating_of(e, q);
+    struct gating *g = q->gating;
 
-    if (g == NULL)
-        return;
     g->claim++;
     lines_resume(g);
+    return lines_load(e, q, err);
 }
 
 /* The first job of a line that the claimer takes, NULL: none. */
@@ -274,14 +302,14 @@ static enum err_code best_of(struct engine *e, struct access *a, gating_skip_fn 
             line_rest(g, l);
             continue;
         }
-        if (line_set_head(l, *first) != l)
+        if (line_refresh(l, *first) != l)
             continue;
         if (!judged && judge(e, a, &open, err) != E_OK)
             return err->code;
         judged = true;
         if (!open)
             return E_OK;
-        if (l->lane != NULL && line_judge(e, g, l, &open, err) != E_OK)
+        if (lane_is_judged(l) && line_judge(e, g, l, &open, err) != E_OK)
             return err->code;
         if (!open)
             continue;
@@ -330,7 +358,7 @@ bool gating_may_start(struct engine *e, struct queue *q)
         else if (a->lines.count > 1 || !ready_is_known_empty(a->lines.items[0]->ready))
             return true;
     }
-    return false;
+    return (!g->loaded && q->has_lanes) || g->unknown.count > 0;
 }
 
 /* ---- booking ---- */
@@ -365,7 +393,7 @@ static void book(struct engine *e, struct line *l, struct ready_ref ref)
         gate_book(e, a->needs[i].gate, a->needs[i].weight);
     }
     end_reservation(a);
-    if (l->lane != NULL)
+    if (lane_counts(l))
         gate_book(e, l->lane, 1);
     VEC_PUSH(&e->batch.gates.bookings, ((struct booking){ref.id, l}));
 }
@@ -374,7 +402,7 @@ static void unbook(struct engine *e, const struct line *l)
 {
     for (size_t i = 0; i < l->access->n_needs; i++)
         gate_unbook(e, l->access->needs[i].gate, l->access->needs[i].weight);
-    if (l->lane != NULL)
+    if (lane_counts(l))
         gate_unbook(e, l->lane, 1);
 }
 
@@ -385,8 +413,11 @@ void gating_take(struct engine *e, struct queue *q, struct line *l, struct ready
     ready_remove(l->ready, ref);
     book(e, l, ref);
     l->served = ++g->serial;
+    if (l->lane != NULL)
+        l->lane->served = l->served;
     if (l->ready->count > 0) {
-        (void)line_set_head(l, *ready_first(l->ready));
+        l->head = *ready_first(l->ready);
+        line_fix(l);
         return;
     }
     if (!l->ready->complete)
@@ -411,7 +442,15 @@ void gating_put_back(struct engine *e, struct queue *q, struct ready_ref ref)
     unbook(e, l);
     ready_put_back(l->ready, ref);
     line_insert(l);
-    (void)line_set_head(l, *ready_first(l->ready));
+    (void)line_refresh(l, *ready_first(l->ready));
+}
+
+bool gating_has_booked(const struct engine *e, int64_t job)
+{
+    for (size_t i = 0; i < e->batch.gates.bookings.count; i++)
+        if (e->batch.gates.bookings.items[i].job == job)
+            return true;
+    return false;
 }
 
 static void note_uses(struct engine *e, const struct line *l, int64_t job)
@@ -421,7 +460,7 @@ static void note_uses(struct engine *e, const struct line *l, int64_t job)
     for (size_t i = 0; i < a->n_needs; i++)
         VEC_PUSH(&e->batch.gates.uses, ((struct gate_use){job, a->needs[i].gate->id,
                                                           a->needs[i].weight, e->now.wall_at}));
-    if (l->lane != NULL)
+    if (lane_counts(l))
         VEC_PUSH(&e->batch.gates.uses, ((struct gate_use){job, l->lane->id, 1, e->now.wall_at}));
 }
 
@@ -444,7 +483,7 @@ void gating_granted(struct engine *e, const struct job *jobs, size_t n)
             continue;
         ready_put_back(booking->line->ready, (struct ready_ref){jobs[i].priority, jobs[i].id.v});
         line_insert(booking->line);
-        (void)line_set_head(booking->line, *ready_first(booking->line->ready));
+        (void)line_refresh(booking->line, *ready_first(booking->line->ready));
     }
     VEC_CLEAR(&b->bookings);
 }

@@ -22,8 +22,22 @@ void line_remove(struct line *l);
 /* Its place in the heap may be another. */
 void line_fix(struct line *l);
 
-/* Its first job is that one; returns the first line of the heap. */
-struct line *line_set_head(struct line *l, struct ready_ref head);
+/* Its first job is that one, and its lane may have been served; returns the first line of the
+ * heap. */
+struct line *line_refresh(struct line *l, struct ready_ref head);
+
+/* A line for that row. */
+struct line *line_new(struct engine *e, struct queue *q, const struct stored_gate *row);
+
+/* Whether the lane of the line has a limit; whether it may be closed at all. */
+bool lane_counts(const struct line *l);
+bool lane_is_judged(const struct line *l);
+
+/* Reads which lanes have ready jobs, unless that is known. */
+MUST_CHECK enum err_code lines_load(struct engine *e, struct queue *q, struct err *err);
+
+/* Lines that wait for a slot of the lane may try again. */
+void lane_look_again(struct engine *e, struct gate *lane);
 
 /* It has no job for this claim: leaves the heap, till the next claim unless it is known empty. */
 void line_rest(struct gating *g, struct line *l);

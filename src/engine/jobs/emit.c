@@ -13,6 +13,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/filters/filters.h"
 #include "engine/followups/topic.h"
+#include "engine/gates/lanes.h"
 #include "engine/jobs/rights.h"
 #include "engine/jobs/submit.h"
 #include "engine/state.h"
@@ -141,6 +142,8 @@ static enum err_code make_staged(struct engine *e, const struct emit *x, struct 
 
         *j = submit_make_job(e, &x->jobs[i], &plans[i]);
         j->state = JOB_STAGED;
+        if (lane_assign(e, j, err) != E_OK)
+            return err->code;
         if (plans[i].after != NULL) /* judged when it is released */
             j->holds |= JOB_HOLD_AFTER;
         effects_move(e, j, JOB_NONE, NULL, "emitted");

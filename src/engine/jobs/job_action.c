@@ -12,6 +12,7 @@
 #include "engine/followups/revive.h"
 #include "engine/followups/route.h"
 #include "engine/followups/waiter.h"
+#include "engine/gates/lanes.h"
 #include "engine/jobs/job_end.h"
 #include "engine/jobs/rights.h"
 #include "engine/queues/accept.h"
@@ -49,7 +50,7 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
     if (!hit)
         return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
     if (was->state == JOB_READY)
-        ready_remove(&from->ready, (struct ready_ref){was->priority, was->id.v});
+        effects_unready(e, from, was);
     effects_move(e, now, was->state, from, what);
     ret->state = now->state;
     ret->changed = true;
@@ -247,11 +248,14 @@ static enum err_code begin_again(struct engine *e, const struct job_action *acti
     const struct slice none = SLICE("");
 
     if (j->step == 0)
-        return revive(e, action, j, now, params, ret, err);
+        return lane_assign_by(e, now, params, j->options, err) != E_OK
+                   ? err->code
+                   : revive(e, action, j, now, params, ret, err);
     now->queue = again->queue->id;
     now->step = again->step;
     now->attempts_before = j->attempt;
-    if (revive(e, action, j, now, params, ret, err) != E_OK ||
+    if (lane_assign_by(e, now, again->params, again->options, err) != E_OK ||
+        revive(e, action, j, now, params, ret, err) != E_OK ||
         (again->step != j->step && store_cursor_remove(e->store, j->id.v, err) != E_OK))
         return err->code;
     return store_job_set_route(e->store, j->id.v, again->options.size > 0 ? again->options : none,
@@ -337,6 +341,8 @@ static enum err_code move(struct engine *e, const struct job_action *action, con
     if (q->id == j->queue || !takes(q, j, route_sees(e, j, j->params), ret))
         return E_OK;
     now.queue = q->id;
+    if (lane_assign(e, &now, err) != E_OK)
+        return err->code;
     return change(e, j, &now, "moved", ret, err);
 }
 
@@ -375,6 +381,9 @@ static enum err_code patch(struct engine *e, const struct job_action *action, co
         (engine_write(e, err) != E_OK ||
          store_job_change_payload(e->store, j->id.v, action->params, action->labels, err) != E_OK))
         return err->code;
+    if (action->params.size > 0 &&
+        lane_assign_by(e, &now, route_sees(e, j, action->params), j->options, err) != E_OK)
+        return err->code;
     job_settle(e, &now);
     return change(e, j, &now, "changed", ret, err);
 }
@@ -399,7 +408,8 @@ static enum err_code clone(struct engine *e, const struct job_action *action, co
     if (queue_accepts(queue_by_id(e, copy.queue), route_sees(e, &copy, copy.params), copy.options,
                       &ret->refused) != E_OK)
         return E_OK;
-    if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
+    if (engine_write(e, err) != E_OK || lane_assign(e, &copy, err) != E_OK ||
+        store_jobs_insert(e->store, &copy, 1, err) != E_OK)
         return err->code;
     effects_move(e, &copy, JOB_NONE, NULL, "submitted");
     e->batch.tally.submitted++;

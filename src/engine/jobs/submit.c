@@ -14,6 +14,7 @@
 #include "engine/followups/chain.h"
 #include "engine/followups/route.h"
 #include "engine/followups/waiter.h"
+#include "engine/gates/lanes.h"
 #include "engine/jobs/job_action.h"
 #include "engine/jobs/keys.h"
 #include "engine/queues/accept.h"
@@ -380,7 +381,7 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
         p->id = id_for(e, p);
     struct job j = submit_make_job(e, item, p);
 
-    if (engine_write(e, err) != E_OK)
+    if (engine_write(e, err) != E_OK || lane_assign(e, &j, err) != E_OK)
         return err->code;
     VEC_PUSH(&e->batch.new_jobs, j);
     if (item->key.size > 0)

@@ -3,6 +3,7 @@
 
 #include "base/jtext/jtext.h"
 #include "core/program/template.h"
+#include "engine/gates/lanes.h"
 #include "engine/queues/queue.h"
 
 /* A queue's command was checked when it was defined; a job's own one is checked here. */
@@ -16,8 +17,8 @@ static enum err_code check_own(struct slice command, struct slice params, struct
     return template_command_check(&own, &params, 1, refused);
 }
 
-enum err_code queue_check_params(const struct queue *q, struct slice params, struct slice options,
-                                 struct err *refused)
+static enum err_code check_command(const struct queue *q, struct slice params, struct slice options,
+                                   struct err *refused)
 {
     struct slice command;
 
@@ -31,6 +32,14 @@ enum err_code queue_check_params(const struct queue *q, struct slice params, str
     if (template_command_check(q->def.template, &params, 1, refused) != E_OK)
         return err_wrap(refused, "queue '%s'", q->name);
     return E_OK;
+}
+
+enum err_code queue_check_params(const struct queue *q, struct slice params, struct slice options,
+                                 struct err *refused)
+{
+    if (check_command(q, params, options, refused) != E_OK)
+        return refused->code;
+    return lane_check(q, params, options, refused);
 }
 
 enum err_code queue_accepts(const struct queue *q, struct slice params, struct slice options,

@@ -16,6 +16,7 @@ struct queue;
 enum err_code queue_accepts(const struct queue *q, struct slice params, struct slice options,
                             struct err *refused);
 
-/* Checks only that the params have what the command names. */
+/* Checks only that the params have what the command, the lane and the needs name, and that the
+ * needs can be granted. */
 enum err_code queue_check_params(const struct queue *q, struct slice params, struct slice options,
                                  struct err *refused);

@@ -145,6 +145,7 @@ static void take_queue(void *ctx, const struct stored_queue *row)
     }
     struct queue *q = mem_zalloc(sizeof(*q));
 
+    q->gates = &e->gates;
     q->id = row->id;
     q->name = mem_strndup(row->name.data, row->name.size);
     q->state = row->state;
@@ -196,6 +197,15 @@ static void keep_unstored(struct engine *e, const struct queue_list *old)
     }
 }
 
+static void note_lanes(void *ctx, int64_t queue)
+{
+    struct engine *e = ctx;
+    struct queue *q = map_find(&e->queues.by_id, queue);
+
+    if (q != NULL)
+        q->has_lanes = true;
+}
+
 enum err_code queues_load(struct engine *e, struct err *err)
 {
     int64_t definitions = 0;
@@ -213,6 +223,8 @@ enum err_code queues_load(struct engine *e, struct err *err)
     }
     keep_unstored(e, &old);
     list_deinit(&old);
+    if (store_lanes_queues(e->store, note_lanes, e, err) != E_OK)
+        return err->code;
     e->definitions = definitions;
     e->generation++;
     subscribers_watch(e);

@@ -19,6 +19,7 @@
 #include "engine/claims/ready.h"
 
 struct engine;
+struct gate_list;
 struct gating;
 
 #define DEFAULT_QUEUE "default" /* built in: always exists */
@@ -40,8 +41,10 @@ struct queue {
     bool needs_newer;   /* defined by a newer waybill on the same store; its jobs are not started */
     struct arena arena; /* of def */
     struct ready ready;
-    struct gating *gating;      /* what its jobs need: gates/gating.h; NULL: nothing */
-    uint64_t gating_generation; /* for which that holds */
+    const struct gate_list *gates; /* all resources; NULL: none */
+    struct gating *gating;         /* what its jobs need: gates/gating.h; NULL: nothing */
+    uint64_t gating_generation;    /* for which that holds */
+    bool has_lanes;                /* jobs of it are, or were, in lanes */
     struct map commandless; /* ready jobs without a command, if the queue has none: see pick.c */
 
     /* Of the batch, on shared stores. */

@@ -4,6 +4,7 @@
  *
  * News is one line: the node of the sender, then letters with their numbers.
  *   r QUEUE                    the queue has ready jobs
+ *   l QUEUE LANE               the lane has ready jobs; 0: some lanes of the queue have
  *   q                          queues have changed
  *   c JOB TOKEN WORKER FENCE   cancel a running job
  *   e ID                       a job that somebody waits for has ended
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 
 #include "engine/claims/ready.h"
+#include "engine/gates/gating.h"
 #include "engine/state.h"
 #include "store/shared.h"
 
@@ -58,6 +60,12 @@ void news_add_worker(struct engine *e, int64_t number)
         buf_addf(&e->shared.news, " w %" PRId64, number);
 }
 
+void news_add_lane(struct engine *e, int64_t queue, int64_t lane)
+{
+    if (e->shared.is_on && add_news(e, 64))
+        buf_addf(&e->shared.news, " l %" PRId64 " %" PRId64, queue, lane);
+}
+
 void news_add_gate(struct engine *e, int64_t id)
 {
     if (e->shared.is_on && add_news(e, 48))
@@ -73,9 +81,13 @@ static void note_ready(struct engine *e)
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 
-        q->ready_unannounced = q->ready_unannounced || q->ready.count > 0 ||
-                               (q->made_ready && !q->ready.complete);
-        if (q->ready_unannounced && e->shared.ready_news_at == TIME_NEVER)
+        q->ready_unannounced = q->ready_unannounced ||
+                               (q->gating != NULL
+                                    ? gating_must_tell(e, q)
+                                    : q->ready.count > 0 || (q->made_ready && !q->ready.complete));
+        bool lanes = q->gating != NULL && q->gating->untold.count > 0;
+
+        if ((q->ready_unannounced || lanes) && e->shared.ready_news_at == TIME_NEVER)
             e->shared.ready_news_at = e->shared.ready_news_sent_at + TELL_PAUSE_US;
     }
 }
@@ -97,6 +109,7 @@ static void tell_ready(struct engine *e)
         if (q->ready_unannounced && add_news(e, 48))
             buf_addf(&e->shared.news, " r %" PRId64, q->id);
         q->ready_unannounced = false;
+        gating_tell(e, q);
     }
     if (e->shared.news.size > 0 && store_tell(e->store, buf_slice(&e->shared.news), &err) != E_OK)
         report_trouble(e, &err);
@@ -173,6 +186,7 @@ static void hear_everything(struct engine *e)
 static void hear_item(struct engine *e, char letter, const char **at)
 {
     struct cancel_note note;
+    struct queue *q;
     struct gate *gate;
     int64_t number;
 
@@ -194,6 +208,11 @@ static void hear_item(struct engine *e, char letter, const char **at)
     case 'w':
         if (next_number(at, &number))
             worker_changed(e, number);
+        break;
+    case 'l':
+        if (next_number(at, &number) && next_number(at, &note.lease.job) &&
+            (q = map_find(&e->queues.by_id, number)) != NULL)
+            gating_hear(e, q, note.lease.job);
         break;
     case 'g':
         if (next_number(at, &number) && (gate = map_find(&e->gates.by_id, number)) != NULL)

@@ -20,6 +20,7 @@ void news_add_ended(struct engine *e, int64_t id);
 void news_add_cancel(struct engine *e, const struct cancel_note *note);
 void news_add_worker(struct engine *e, int64_t number);
 void news_add_gate(struct engine *e, int64_t id);
+void news_add_lane(struct engine *e, int64_t queue, int64_t lane);
 
 /* Writes the news of the batch: its last write but one. */
 MUST_CHECK enum err_code news_write(struct engine *e, struct err *err);

@@ -376,6 +376,7 @@ void shared_clear(struct engine *e)
         if ((!e->shared.only_server && !ready_is_known_empty(&q->ready)) ||
             e->shared.saw_locked_ready)
             ready_reset(&q->ready);
+        gating_clear(e, q);
     }
     if (e->shared.saw_locked_ready || e->shared.saw_held_gate)
         e->shared.recheck_at = e->now.steady_at + LOCKED_PAUSE_US;

@@ -61,6 +61,76 @@ enum err_code store_gate_add(struct store *s, const struct stored_gate *gate, st
                  db_t(gate->definition));
 }
 
+enum err_code store_lane_add(struct store *s, const struct stored_gate *gate, struct err *err)
+{
+    if (db_do(s->db, SQL_LANE_PUT, err, db_i(gate->id), db_i(gate->queue)) != E_OK)
+        return err->code;
+    return db_do(s->db, SQL_LANE_ADD, err, db_i(gate->id), db_i(gate->kind), db_i(gate->queue),
+                 text_value(gate->name), text_value(gate->needs), db_i(gate->lane));
+}
+
+#define IN_GATE(member_) DB_NUMBER(ready_lane, gate.member_)
+
+static const struct db_column lane_columns[] = {
+    IN_GATE(id),
+    IN_GATE(kind),
+    IN_GATE(queue),
+    DB_VALUE(DB_COLUMN_TEXT, ready_lane, gate.name),
+    DB_VALUE(DB_COLUMN_TEXT, ready_lane, gate.needs),
+    IN_GATE(lane),
+    DB_SKIPPED,
+    IN_GATE(in_use),
+    DB_VALUE(DB_COLUMN_BYTES, ready_lane, gate.starts),
+    IN_GATE(shut_until_at),
+    IN_GATE(shut_us),
+    DB_VALUE(DB_COLUMN_TEXT, ready_lane, gate.why),
+    IN_GATE(probe_until_at),
+    DB_VALUE(DB_COLUMN_TEXT, ready_lane, gate.probe_why),
+    IN_GATE(probed_at),
+    IN_GATE(wanted),
+    DB_NUMBER(ready_lane, first),
+    DB_NUMBER(ready_lane, priority),
+};
+static const struct db_table lane_table = DB_TABLE("lane", ready_lane, lane_columns);
+
+DB_EACH_FN(each_lane, ready_lane, lane_table)
+
+enum err_code store_lanes_ready(struct store *s, int64_t queue, store_lane_fn *on_lane, void *ctx,
+                                struct err *err)
+{
+    return each_lane(s->db, SQL_LANES_READY, DB_ARGS(db_i(queue)), on_lane, ctx, err);
+}
+
+enum err_code store_lanes_ready_of(struct store *s, const int64_t *lanes, size_t n,
+                                   store_lane_fn *on_lane, void *ctx, struct arena *arena,
+                                   struct err *err)
+{
+    struct db_rows rows = store_id_rows(lanes, n, arena);
+
+    return each_lane(s->db, SQL_LANES_READY_OF, DB_ARGS(db_r(&rows)), on_lane, ctx, err);
+}
+
+struct queue_numbers {
+    void (*on_queue)(void *ctx, int64_t queue);
+    void *ctx;
+};
+
+static void on_queue_row(void *ctx, const struct db_row *row)
+{
+    struct queue_numbers *t = ctx;
+
+    t->on_queue(t->ctx, db_col_int(row, 0));
+}
+
+enum err_code store_lanes_queues(struct store *s, void (*on_queue)(void *ctx, int64_t queue),
+                                 void *ctx, struct err *err)
+{
+    struct queue_numbers t = {on_queue, ctx};
+
+    return db_call_rows(s->db, SQL_LANES_QUEUES, DB_ARGS(), &(struct db_reader){on_queue_row, &t},
+                        err);
+}
+
 enum err_code store_gate_define(struct store *s, int64_t id, struct slice definition,
                                 struct err *err)
 {

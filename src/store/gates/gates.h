@@ -58,6 +58,29 @@ MUST_CHECK enum err_code store_resource_find(struct store *s, struct slice name,
 /* Adds a gate that is open and unused. */
 MUST_CHECK enum err_code store_gate_add(struct store *s, const struct stored_gate *gate,
                                         struct err *err);
+/* Adds a lane, or jobs with the same needs, unless it is there. */
+MUST_CHECK enum err_code store_lane_add(struct store *s, const struct stored_gate *gate,
+                                        struct err *err);
+
+/* The lanes of a queue that have ready jobs, each with the first of them. */
+struct ready_lane {
+    struct stored_gate gate;
+    int64_t first; /* a job */
+    int priority;
+};
+typedef void store_lane_fn(void *ctx, const struct ready_lane *lane);
+MUST_CHECK enum err_code store_lanes_ready(struct store *s, int64_t queue, store_lane_fn *on_lane,
+                                           void *ctx, struct err *err);
+
+/* The same of these lanes. */
+MUST_CHECK enum err_code store_lanes_ready_of(struct store *s, const int64_t *lanes, size_t n,
+                                              store_lane_fn *on_lane, void *ctx,
+                                              struct arena *arena, struct err *err);
+
+/* The queues that have lanes. */
+MUST_CHECK enum err_code store_lanes_queues(struct store *s,
+                                            void (*on_queue)(void *ctx, int64_t queue), void *ctx,
+                                            struct err *err);
 MUST_CHECK enum err_code store_gate_define(struct store *s, int64_t id, struct slice definition,
                                            struct err *err);
 MUST_CHECK enum err_code store_gate_remove(struct store *s, int64_t id, struct err *err);

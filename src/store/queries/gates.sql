@@ -22,6 +22,35 @@ INSERT INTO gates (id, kind, queue, name, needs, lane, definition, in_use, shut_
                    probe_until_at, probed_at, wanted)
 VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, 0, 0, 0);
 
+-- A lane is a queue of its own for its jobs: `lanes` says whose it is.
+-- name: lane_put
+INSERT INTO lanes (id, queue) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
+-- name: lane_add
+INSERT INTO gates (id, kind, queue, name, needs, lane, in_use, shut_until_at, shut_us,
+                   probe_until_at, probed_at, wanted)
+VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+
+-- The first ready job of each lane is looked up by itself: a join would read all ready jobs.
+-- part: lane_found
+SELECT found.*, (SELECT j.priority FROM jobs AS j WHERE j.id = found.first)
+FROM (SELECT {gate_row},
+             (SELECT j.id FROM jobs AS j WHERE j.state = 4 AND j.queue = g.id
+              ORDER BY j.priority DESC, j.id LIMIT 1) AS first
+-- name: lanes_ready
+{lane_found} FROM gates AS g WHERE g.queue = $1) AS found WHERE found.first IS NOT NULL;
+
+-- name: lanes_ready_of
+-- store: sqlite
+{lane_found} FROM rows($1) AS r CROSS JOIN gates AS g ON g.id = r.c1) AS found
+WHERE found.first IS NOT NULL;
+-- store: postgres
+{lane_found} FROM gates AS g WHERE g.id = ANY (CAST($1 AS BIGINT[]))) AS found
+WHERE found.first IS NOT NULL;
+
+-- name: lanes_queues
+SELECT DISTINCT queue FROM gates WHERE queue > 0;
+
 -- name: gate_define
 UPDATE gates SET definition = $2 WHERE id = $1;
 

@@ -158,8 +158,8 @@ static void unknown_keys_are_refused_with_the_nearest_word(void **state)
     assert_refused(
         "{\"\":1}",
         "unknown key '', the keys are: description command dir workdir env slots timeout "
-        "retry stop_after strict resident idle own_command may_emit limits keep needs on_success "
-        "on_failure subscribe filters");
+        "retry stop_after strict resident idle own_command may_emit limits keep needs lane "
+        "on_success on_failure subscribe filters");
 }
 
 /* ---- limits that travel ---- */

@@ -153,7 +153,7 @@ static const struct {
      "steps[0]: unknown key 'comand', did you mean 'command'?"},
     {"[{\"name\":\"a\",\"xyzzy\":1}]",
      "steps[0]: unknown key 'xyzzy', the keys are: number name queue command params timeout "
-     "retry on_error final on_success on_failure"},
+     "retry needs on_error final on_success on_failure"},
     {"[{\"name\":\"a\",\"params\":[]}]", "steps[0].params: must be an object, not an array"},
     {"[{\"name\":\"a\",\"timeout\":\"5x\"}]",
      "steps[0].timeout: '5x' is not a length of time like 500ms, 10s, 5m, 2h or 30d"},
