@@ -73,7 +73,7 @@ static const struct damage planted[] = {
     {"INSERT INTO keys VALUES ('not its', 20, 1)", "key of job 20 has no job"},
     {"DELETE FROM claims WHERE token = 506", "job 6 runs under claim 506"},
     {"UPDATE jobs SET state = 1 WHERE id = 20", "job 20 is staged and belongs to nobody"},
-    {"INSERT INTO emits VALUES (50, 5, 505, 1, 0, 1, x'', NULL)", "belongs to no attempt"},
+    {"INSERT INTO emits VALUES (50, 5, 505, 1, 0, 1, x'', NULL, NULL)", "belongs to no attempt"},
     {"INSERT INTO emitters VALUES (2, 502, 1, 0, 0, 0)", "does not run under it"},
     {"INSERT INTO emitters VALUES (5, 505, 1, 0, 3, 0)", "3 staged jobs by its row, 0 by"},
     {"INSERT INTO emitters VALUES (5, 505, 1, 0, 3, 0)", "0 jobs are staged, the emits name 3"},
