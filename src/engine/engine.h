@@ -27,14 +27,15 @@ struct engine;
 struct store;
 struct store_member;
 
-enum event_kind { EVENT_JOB, EVENT_QUEUE };
+enum event_kind { EVENT_JOB, EVENT_QUEUE, EVENT_SCHEDULE };
 
 /* Something that has been committed.  Slices are valid during the call only. */
 struct event {
     enum event_kind kind;
     int64_t at;
-    int64_t id; /* EVENT_JOB */
-    struct slice queue;
+    int64_t id;                   /* EVENT_JOB; EVENT_SCHEDULE: of its job, 0: none */
+    struct slice queue;           /* EVENT_SCHEDULE: the schedule's name */
+    int64_t nominal_at;           /* EVENT_SCHEDULE; 0: none */
     enum job_state state;         /* EVENT_JOB */
     enum queue_state queue_state; /* EVENT_QUEUE; 0: deleted */
     const char *what; /* submitted claimed done failed retry lost …: a word for people */
@@ -72,7 +73,7 @@ struct engine_config {
 /* Running totals, readable from any thread. */
 struct engine_stats {
     atomic_uint_fast64_t commits, rollbacks, submitted, claimed, done, failed, retried, later,
-        returned, lost, cancelled, stale, deleted, retained;
+        returned, lost, cancelled, stale, deleted, retained, fired, expired;
     atomic_uint_fast64_t waiting;      /* ops waiting now */
     atomic_int_fast64_t last_error_at; /* 0: the last commit went well */
 };

@@ -275,6 +275,15 @@ struct queue_op {
     enum queue_state state; /* STATE */
 };
 
+/* ---- schedules ---- */
+
+enum schedule_op_kind { SCHEDULE_OP_RUN, SCHEDULE_OP_PAUSE, SCHEDULE_OP_RESUME };
+
+struct schedule_op {
+    enum schedule_op_kind kind;
+    struct slice name;
+};
+
 /* ---- signals, joins, topics ---- */
 
 enum signal_op_kind { SIGNAL_OP_RAISE, SIGNAL_OP_CLEAR };
@@ -353,6 +362,7 @@ enum op_kind {
     OP_PUBLISH,
     OP_SUBSCRIBE,
     OP_RESOURCE,
+    OP_SCHEDULE,
     OP_KIND_COUNT
 };
 
@@ -378,6 +388,7 @@ struct op {
         struct publish publish;
         struct subscribe subscribe;
         struct resource_op resource;
+        struct schedule_op schedule;
     };
     struct arena arena; /* for the input */
 

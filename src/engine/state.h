@@ -21,6 +21,7 @@
 #include "engine/batch/sweep.h"
 #include "engine/claims/claims.h"
 #include "engine/claims/leases.h"
+#include "engine/clock/clock.h"
 #include "engine/engine.h"
 #include "engine/followups/followups.h"
 #include "engine/gates/gate.h"
@@ -69,6 +70,7 @@ struct engine {
     struct cancels cancels;
     struct leases leases;
     struct sweep sweep;
+    struct clock clock;
     struct skipped skipped;
 
     VEC(struct op *) asked; /* all ops of this engine_run, which may be several batches */

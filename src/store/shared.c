@@ -361,6 +361,7 @@ static const struct db_column beat_columns[] = {
     DB_NUMBER(beat_row, pulse.others_until_at, .if_null = TIME_NEVER),
     DB_NUMBER(beat_row, pulse.revivals),
     DB_NUMBER(beat_row, pulse.fanouts),
+    DB_NUMBER(beat_row, pulse.clock_at, .if_null = TIME_NEVER),
     DB_VALUE(DB_COLUMN_TEXT, beat_row, skipped),
 };
 static const struct db_table beat_table = DB_TABLE("beat", beat_row, beat_columns);

@@ -120,6 +120,7 @@ MUST_CHECK enum err_code store_queues_changed(struct store *s, int64_t *ret_chan
 struct store_pulse {
     int64_t now_at;
     int64_t due_at;          /* when the next scheduled job is due; TIME_NEVER: none */
+    int64_t clock_at;        /* when the next schedule or expiry is due; TIME_NEVER: none */
     bool dead;               /* a member's time has passed: adopt its claims */
     int64_t others_until_at; /* when the next member's time passes, by the store's clock;
                                 TIME_NEVER: none */

@@ -278,6 +278,10 @@ static const char *const other_rows[] = {
     "INSERT INTO gate_uses VALUES (2, 7001, 2, 5)",
     "INSERT INTO uniques VALUES (0, -1, 7, 2, 1, 0, 0)",
     "INSERT INTO gone_scopes VALUES (77)",
+    "INSERT INTO schedules VALUES (7003, 'tick', '{\"every\":\"1m\",\"queue\":\"work\"}', 0, "
+    "5, 6, 0, 1, 1, 0, 0)",
+    "INSERT INTO firings VALUES (7003, 1, 1, 5, 5, 1, 6, 0, 'why')",
+    "INSERT INTO expiries VALUES (1, 7)",
     "INSERT INTO drops VALUES (7002, 1, 1, 2, 'why')",
     "INSERT INTO filter_counts VALUES (1, 1, 0, 3)",
     "INSERT INTO filter_waits VALUES (7003, 1, 5, 0, 'why')",
@@ -462,12 +466,12 @@ static void cannot_be_opened(void)
 
 /* In the order of the schema. */
 static const char *const tables[] = {
-    "queues",    "workers", "jobs",        "ended",     "endings",       "payload",
-    "progress",  "claims",  "keys",        "counts",    "logs",          "work",
-    "emitters",  "emits",   "cursors",     "log_times", "queue_log",     "waits",
-    "releases",  "signals", "joins",       "arrivals",  "undone",        "revivals",
-    "shared",    "spreads", "follows",     "members",   "lanes",         "gates",
-    "gate_uses", "uniques", "gone_scopes", "drops",     "filter_counts", "filter_waits"};
+    "queues",       "workers",   "jobs",      "ended",   "endings",     "payload",  "progress",
+    "claims",       "keys",      "counts",    "logs",    "work",        "emitters", "emits",
+    "cursors",      "log_times", "queue_log", "waits",   "releases",    "signals",  "joins",
+    "arrivals",     "undone",    "revivals",  "shared",  "spreads",     "follows",  "members",
+    "lanes",        "gates",     "gate_uses", "uniques", "gone_scopes", "drops",    "filter_counts",
+    "filter_waits", "schedules", "firings",   "expiries"};
 
 /* A row as text, NULL, numbers, texts and bytes told apart; all but the node. */
 static void add_row(sqlite3_stmt *stmt, struct buf *out)

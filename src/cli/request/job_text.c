@@ -189,6 +189,26 @@ static enum err_code add_due(const struct args *a, struct buf *out, struct err *
     return E_OK;
 }
 
+/* A length is left to the server; instants may be written as on --at. */
+static enum err_code add_expires(const struct args *a, struct buf *out, struct err *err)
+{
+    const char *text = args_text(a, "expires");
+    struct err ignored = ERR_INIT;
+    int64_t length_us;
+    int64_t at = 0;
+
+    if (text == NULL)
+        return E_OK;
+    if (duration_parse(slice_of(text), &length_us, &ignored) == E_OK) {
+        jtext_put_string(out, "expires", slice_of(text));
+        return E_OK;
+    }
+    if (value_time(text, clock_wall_us(), &at, err) != E_OK)
+        return err_wrap(err, "--expires");
+    jtext_put_time(out, "expires", at);
+    return E_OK;
+}
+
 enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
 {
     buf_add_char(out, '{');
@@ -198,8 +218,9 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
         jtext_put_string(out, "queue", SLICE("default"));
     if (add_pairs(a, "param", "params", out, err) != E_OK ||
         add_pairs(a, "label", "labels", out, err) != E_OK || job_body_add(a, out, err) != E_OK ||
-        add_due(a, out, err) != E_OK || job_command_add(a, out, err) != E_OK ||
-        add_surroundings(a, out, err) != E_OK || route_add_json(a, out, err) != E_OK)
+        add_due(a, out, err) != E_OK || add_expires(a, out, err) != E_OK ||
+        job_command_add(a, out, err) != E_OK || add_surroundings(a, out, err) != E_OK ||
+        route_add_json(a, out, err) != E_OK)
         return err->code;
     add_text(a, "key", out);
     add_text(a, "timeout", out);

@@ -26,6 +26,8 @@ static enum err_code call(struct cli *cli, const struct noun_request *r, const c
     }
     if (r->at != NULL)
         buf_addf(&path, "?at=%s", r->at);
+    if (r->query != NULL)
+        buf_addf(&path, "?%s", r->query);
     if (path.overflowed)
         return err_set(err, E_INVALID, "the name is too long");
     return cli_call(

@@ -17,6 +17,7 @@ struct noun_request {
     struct slice body;  /* data NULL: none */
     const char *key;    /* ?key=…; or NULL */
     const char *at;     /* ?at=…, RFC 3339; or NULL */
+    const char *query;  /* ?…, escaped; or NULL */
     const char *done;   /* printed after the name if there is no print function: deleted */
     const char *items;  /* with --json print each item of this member; NULL: the whole reply */
 };

@@ -13,13 +13,14 @@
 struct cli;
 
 /* What the server keeps under names, with the verb and its help; each has a file in cli/nouns. */
-#define NOUNS(X)                                                                  \
-    X(QUEUE, queue, "queue",                                                      \
-      "Manage queues: list show pause resume drain down up restart log empty rm") \
-    X(TOPIC, topic, "topic", "Manage topics: list show publish")                  \
-    X(SIGNAL, signal, "signal", "Manage signals: list show raise clear")          \
-    X(JOIN, join, "join", "Manage joins: list show arrive clear")                 \
-    X(RESOURCE, resource, "resource", "Manage resources: list show shut open")    \
+#define NOUNS(X)                                                                              \
+    X(QUEUE, queue, "queue",                                                                  \
+      "Manage queues: list show pause resume drain down up restart log empty rm")             \
+    X(TOPIC, topic, "topic", "Manage topics: list show publish")                              \
+    X(SIGNAL, signal, "signal", "Manage signals: list show raise clear")                      \
+    X(JOIN, join, "join", "Manage joins: list show arrive clear")                             \
+    X(RESOURCE, resource, "resource", "Manage resources: list show shut open")                \
+    X(SCHEDULE, schedule, "schedule", "Manage schedules: list show next run pause resume rm") \
     X(WORKER, worker, "workers", "Show workers: list show")
 
 #define NOUN_ID(ID, word, verb, text) NOUN_##ID,

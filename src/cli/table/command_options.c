@@ -124,6 +124,11 @@ const struct option_spec job_options[] = {
         .help = "Start no earlier than T: 22:00, '2026-12-24 22:00', or 2026-12-24T22:00:00Z",
     },
     {
+        .name = "expires",
+        .value = {.type = VALUE_TEXT, .name = "D|T"},
+        .help = "Cancel it unless it has started within D, or by T",
+    },
+    {
         .name = "priority",
         .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
         .help = "Priority, -1000 to 1000; higher starts first (default 0)",

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/clock/schedule_def.h"
 
-#include "base/clock.h"
 #include "base/jtext/jtext.h"
+#include "core/clock/schedule_params.h"
 #include "core/object/object.h"
+#include "core/queue/def.h"
+#include "core/route/dest.h"
+#include "core/time/zone.h"
 #include "core/time/zone_field.h"
 
-#define YEAR_US (366 * US_PER_DAY)
+#define EVERY_MAX_US (10000 * US_PER_DAY)
 
-static const char *const overlap_words[] = {[OVERLAP_SKIP] = "skip",
-                                            [OVERLAP_QUEUE] = "queue",
-                                            [OVERLAP_ALL] = "all",
-                                            [OVERLAP_REPLACE] = "replace"};
+enum { CRON_TEXT_MAX = 1000, DESCRIPTION_MAX = 4096 };
+
+const char *const schedule_overlap_names[OVERLAP_COUNT] = {
+    [OVERLAP_SKIP] = "skip",
+    [OVERLAP_QUEUE] = "queue",
+    [OVERLAP_ALL] = "all",
+    [OVERLAP_REPLACE] = "replace",
+};
+
+/* ---- reading ---- */
 
 static enum err_code check_cron(struct object_read *r, const struct field *f, struct slice value)
 {
@@ -22,90 +31,100 @@ static enum err_code check_cron(struct object_read *r, const struct field *f, st
     return cron_parse(def->cron_text, &def->cron, r->err);
 }
 
-/* Both keys name the target; the second of them is refused. */
-static enum err_code read_target(struct object_read *r, const struct field *f, struct slice value)
-{
-    struct schedule_def *def = r->to;
-
-    if (def->target.name.size > 0)
-        return err_set(r->err, E_INVALID, "must not be given with %s: a schedule has one target",
-                       def->target.kind == DEST_QUEUE ? "queue" : "topic");
-    if (jtext_type_of(value) != JTEXT_STRING)
-        return object_must_be(r,
-                              slice_is(slice_of(f->name), "queue") ? "the name of a queue"
-                                                                   : "the name of a topic",
-                              value);
-    def->target.kind = slice_is(slice_of(f->name), "queue") ? DEST_QUEUE : DEST_TOPIC;
-    def->target.name = arena_copy(r->arena, jtext_text(value, r->arena));
-    return dest_name_check(f->name, def->target.name, r->err);
-}
-
-static void write_target(const void *from, const struct field *f, struct buf *out)
+static enum err_code check_queue(struct object_read *r, const struct field *f, struct slice value)
 {
     (void)f;
-    jtext_add_string(out, ((const struct schedule_def *)from)->target.name);
+    (void)value;
+    return queue_name_check(((struct schedule_def *)r->to)->queue, r->err);
 }
 
-static const struct field schedule_keys[] = {
-    FIELD_TEXT("description", schedule_def, description, .max = 4096, .absent = "none",
-               .help = "What the schedule is for."),
+static enum err_code check_topic(struct object_read *r, const struct field *f, struct slice value)
+{
+    (void)f;
+    (void)value;
+    return dest_name_check("topic", ((struct schedule_def *)r->to)->topic, r->err);
+}
+
+static enum err_code check_params(struct object_read *r, const struct field *f, struct slice value)
+{
+    (void)f;
+    (void)value;
+    return schedule_params_check(((struct schedule_def *)r->to)->params, r->err);
+}
+
+static const struct field schedule_fields[] = {
+    FIELD_TEXT("description", schedule_def, description, .max = DESCRIPTION_MAX, .absent = "none",
+               .help = "What it is for."),
     FIELD_TEXT("cron", schedule_def, cron_text, .min = 1, .max = CRON_TEXT_MAX, .check = check_cron,
-               .absent = "none",
-               .help = "When it fires: minute, hour, day of month, month and day of week, or "
-                       "`@daily` and the like."),
-    FIELD_LENGTH("every", schedule_def, every_us, .min = US_PER_S, .max = YEAR_US, .absent = "none",
-                 .help = "Time from one firing to the next, instead of `cron`."),
-    FIELD_TEXT("zone", schedule_def, zone, .min = 1, .max = ZONE_NAME_MAX,
-               .check = zone_field_check, .absent = "UTC",
-               .help = "Time zone of `cron` and of `{day}`, like `Europe/Berlin`."),
-    FIELD_CUSTOM("queue", read_target, .write = write_target, .schema = "Text",
-                 .form = "name of a queue", .absent = "none",
-                 .help = "Queue in which each firing creates a job."),
-    FIELD_CUSTOM("topic", read_target, .write = write_target, .schema = "Text",
-                 .form = "name of a topic", .absent = "none",
-                 .help = "Topic to which each firing publishes."),
-    FIELD_ROW("workflow", FIELD_T_UNBUILT, .help = "workflows are not built yet"),
-    FIELD_OBJECT("params", schedule_def, target.params, .schema = "Params", .empty = true,
+               .form = "five fields, or a word like `@daily`", .absent = "none",
+               .help = "When it fires: minute, hour, day of month, month, day of week."),
+    FIELD_LENGTH("every", schedule_def, every_us, .min = SCHEDULE_EVERY_MIN_US, .max = EVERY_MAX_US,
                  .absent = "none",
-                 .help = "Params of the job; `{now}` and `{day}` are those of the nominal time."),
-    FIELD_LENGTH("jitter", schedule_def, jitter_us, .max = US_PER_DAY, .absent = "0",
-                 .help = "Each firing is late by up to this, always by the same for one nominal "
-                         "time."),
-    FIELD_WORD("overlap", schedule_def, overlap, .words = overlap_words, .min = OVERLAP_SKIP,
-               .max = OVERLAP_REPLACE, .absent = "skip",
-               .help = "While the previous job lives: `skip` the firing, `queue` it behind, start "
-                       "`all`, or `replace` the previous."),
-    FIELD_LENGTH("catch_up", schedule_def, catch_up_us, .max = YEAR_US, .absent = "0",
-                 .help = "The latest firing that was missed within this time is made up for."),
-    FIELD_BOOL("catch_up_all", schedule_def, catch_up_all, .absent = "false",
-               .help = "All firings that were missed within `catch_up` are made up for."),
+                 .help = "Instead of `cron`: fires at the multiples of this length since 1970, in "
+                         "UTC."),
+    FIELD_TEXT("zone", schedule_def, zone, .max = ZONE_NAME_MAX, .check = zone_field_check,
+               .form = "name of a time zone", .standard = "\"UTC\"",
+               .help = "Time zone of `cron` and of `{day}`."),
+    FIELD_TEXT("queue", schedule_def, queue, .check = check_queue, .min = 1, .max = QUEUE_NAME_MAX,
+               .absent = "none", .help = "Where the job is made."),
+    FIELD_TEXT("topic", schedule_def, topic, .check = check_topic, .min = 1, .max = TOPIC_NAME_MAX,
+               .absent = "none",
+               .help = "Instead of `queue`: publishes to it, a job for each subscriber."),
+    FIELD_ROW("workflow", FIELD_T_UNBUILT, .help = "workflows are not built yet"),
+    FIELD_OBJECT("params", schedule_def, params, .check = check_params, .schema = "Params",
+                 .absent = "none",
+                 .help = "Params of the job; `{day}`, `{now}` and `{schedule}` in their texts are "
+                         "filled in."),
+    FIELD_LENGTH("jitter", schedule_def, jitter_us, .max = SCHEDULE_JITTER_MAX_US,
+                 .standard = "\"0s\"",
+                 .help = "Each firing is put off by a time below this, which follows from the "
+                         "schedule and the nominal time."),
+    FIELD_WORD("overlap", schedule_def, overlap, FIELD_GIVEN(schedule_def, has_overlap),
+               .words = schedule_overlap_names, .max = OVERLAP_COUNT - 1, .absent = "`skip`",
+               .help = "While the job of the last firing lives: `skip` makes none, `queue` makes "
+                       "one that waits for its end, `all` makes one beside it, `replace` cancels "
+                       "it."),
+    FIELD_LENGTH("catch_up", schedule_def, catch_up_us, .max = SCHEDULE_CATCH_UP_MAX_US,
+                 .standard = "\"0s\"", .help = "How late a missed firing may be made up for."),
+    FIELD_BOOL("catch_up_all", schedule_def, catch_up_all, .standard = "false",
+               .help = "Makes up for each missed firing, not only for the latest."),
 };
+
+static enum err_code blame(struct object_read *r, const char *key, const char *text)
+{
+    r->key = key;
+    return err_set(r->err, E_INVALID, "%s", text);
+}
 
 static enum err_code check_schedule(struct object_read *r, struct slice value)
 {
-    const struct schedule_def *def = r->to;
+    struct schedule_def *def = r->to;
 
     (void)value;
-    if ((def->cron_text.size > 0) == (def->every_us > 0))
-        return err_set(r->err, E_INVALID, "must have one of cron and every");
-    if (def->target.name.size == 0)
-        return err_set(r->err, E_INVALID, "must have one of queue and topic");
-    if (def->every_us > 0 && def->jitter_us >= def->every_us) {
-        r->key = "jitter";
-        return err_set(r->err, E_INVALID, "must be shorter than every");
-    }
-    if (def->catch_up_all && def->catch_up_us == 0) {
-        r->key = "catch_up_all";
-        return err_set(r->err, E_INVALID,
-                       "needs catch_up, the time within which they are made up "
-                       "for");
-    }
+    if (def->cron_text.size > 0 && def->every_us > 0)
+        return err_set(r->err, E_INVALID, "cron and every exclude each other");
+    if (def->cron_text.size == 0 && def->every_us == 0)
+        return err_set(r->err, E_INVALID, "a schedule needs 'cron' or 'every'");
+    if (def->queue.size > 0 && def->topic.size > 0)
+        return err_set(r->err, E_INVALID, "queue and topic exclude each other");
+    if (def->queue.size + def->topic.size == 0)
+        return err_set(r->err, E_INVALID, "a schedule needs a 'queue' or a 'topic'");
+    if (def->every_us > 0 && def->jitter_us > def->every_us)
+        return blame(r, "jitter", "must not be longer than 'every'");
+    if (def->catch_up_all && def->catch_up_us == 0)
+        return blame(r, "catch_up_all", "needs 'catch_up', which says how late a firing may be");
+    if (def->topic.size == 0)
+        return E_OK;
+    if (def->has_overlap && def->overlap != OVERLAP_ALL)
+        return blame(r, "overlap",
+                     "a publication makes any number of jobs: only 'all' is possible");
+    def->overlap = OVERLAP_ALL;
     return E_OK;
 }
 
 const struct object schedule_object = {.what = "a schedule",
                                        .schema = "ScheduleDefinition",
-                                       OBJECT_FIELDS(schedule_keys),
+                                       OBJECT_FIELDS(schedule_fields),
                                        .check = check_schedule,
                                        .hint = "{cron: \"0 2 * * *\", queue: report}"};
 
@@ -113,10 +132,11 @@ enum err_code schedule_def_parse(struct slice json, struct arena *arena,
                                  struct schedule_def *ret_def, struct object_faults *faults,
                                  const char **fault_at, struct err *err)
 {
-    struct schedule_def def = {.every_us = 0};
+    struct schedule_def def = {0};
     struct object_read r = {
         .to = &def, .arena = arena, .err = err, .copies = true, .faults = faults};
 
+    object_defaults(&r, &schedule_object);
     if (object_read(&r, &schedule_object, json) != E_OK) {
         if (fault_at != NULL)
             *fault_at = r.fault_at == NULL ? json.data : r.fault_at;
@@ -137,4 +157,75 @@ enum err_code schedule_def_canonical(struct slice json, struct buf *out, struct 
     if (out->overflowed)
         return err_set(err, E_TOO_LARGE, "a schedule's definition is too large");
     return E_OK;
+}
+
+bool schedule_same_times(const struct schedule_def *a, const struct schedule_def *b)
+{
+    return slice_equal(a->cron_text, b->cron_text) && a->every_us == b->every_us &&
+           slice_equal(a->zone, b->zone) && a->jitter_us == b->jitter_us;
+}
+
+/* ---- nominal times ---- */
+
+int64_t schedule_next(const struct schedule_def *def, const struct zone *z, int64_t after)
+{
+    int64_t next;
+
+    if (after < 0)
+        after = 0;
+    if (def->every_us == 0)
+        return cron_next(&def->cron, z, after);
+    return __builtin_add_overflow(after - after % def->every_us, def->every_us, &next) ? TIME_NEVER
+                                                                                       : next;
+}
+
+int64_t schedule_latest(const struct schedule_def *def, const struct zone *z, int64_t after,
+                        int64_t until)
+{
+    int64_t low = after; /* one comes after it */
+    int64_t high = until;
+
+    if (after >= until || schedule_next(def, z, after) > until)
+        return 0;
+    /* Whether one comes after x and not after `until` only changes once, from yes to no. */
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+
+        if (schedule_next(def, z, middle) <= until)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+int64_t schedule_count(const struct schedule_def *def, const struct zone *z, int64_t after,
+                       int64_t until)
+{
+    int64_t n = 0;
+
+    if (after < 0)
+        after = 0;
+    if (until <= after)
+        return 0;
+    if (def->every_us > 0)
+        return until / def->every_us - after / def->every_us;
+    for (int64_t at = cron_next(&def->cron, z, after); at <= until && n < SCHEDULE_COUNT_MAX;
+         at = cron_next(&def->cron, z, at))
+        n++;
+    return n;
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+int64_t schedule_jitter(const struct schedule_def *def, struct slice name, int64_t nominal_at)
+{
+    if (def->jitter_us == 0)
+        return 0;
+    return (int64_t)(mix(slice_hash(name) ^ mix((uint64_t)nominal_at)) % (uint64_t)def->jitter_us);
 }

@@ -6,6 +6,7 @@
 #include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "core/clock/schedule_def.h"
 #include "core/gate/resource_def.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
@@ -41,6 +42,13 @@ void definition_links_add(struct definition_links *links, struct arena *arena, c
         if (link.name.size > 0 && definition_of_dest(dests->items[i].kind, &link.to))
             items[links->count++] = link;
     }
+}
+
+void definition_link_place(const struct definition_link *link, struct buf *out)
+{
+    buf_add_str(out, link->key);
+    if (link->index != DEFINITION_LINK_ALONE)
+        buf_addf(out, "[%zu]", link->index);
 }
 
 /* ---- queues ---- */
@@ -213,6 +221,52 @@ static struct definition_links no_links(struct slice json, struct arena *arena)
     return (struct definition_links){.items = NULL};
 }
 
+/* ---- schedules ---- */
+
+static enum err_code check_schedule_name(struct slice name, struct err *err)
+{
+    return dest_name_check("schedule", name, err);
+}
+
+static void link_schedule(struct definition_links *links, struct slice queue, struct arena *arena)
+{
+    const struct definition_link link = {
+        .to = DEFINITION_QUEUE, .name = queue, .key = "queue", .index = DEFINITION_LINK_ALONE};
+
+    if (queue.size == 0)
+        return;
+    links->items = arena_array(arena, 1, sizeof(*links->items));
+    links->items[0] = link;
+    links->count = 1;
+}
+
+static struct definition_links schedule_links(struct slice json, struct arena *arena)
+{
+    struct definition_links links = {.items = NULL};
+    struct err ignored = ERR_INIT;
+    struct schedule_def def;
+
+    if (schedule_def_parse(json, arena, &def, NULL, NULL, &ignored) == E_OK)
+        link_schedule(&links, def.queue, arena);
+    return links;
+}
+
+static enum err_code read_schedule(struct definition_input *in, struct buf *out, struct err *err)
+{
+    struct schedule_def def;
+    struct slice queue;
+
+    if (jtext_type_of(in->json) == JTEXT_OBJECT && jtext_find(in->json, "queue", &queue) &&
+        jtext_type_of(queue) == JTEXT_STRING)
+        link_schedule(&in->links, jtext_text(queue, in->arena), in->arena);
+    if (schedule_def_parse(in->json, in->arena, &def, NULL, &in->fault_at, err) != E_OK) {
+        if (in->fault_at == in->json.data)
+            in->fault_at = NULL;
+        return err->code;
+    }
+    return schedule_def_canonical(in->json, out, err);
+}
+
 const struct definition_kind_row definition_kinds[DEFINITION_KINDS] = {
     [DEFINITION_QUEUE] = {.name = "queue",
                           .section = "queues",
@@ -236,6 +290,12 @@ const struct definition_kind_row definition_kinds[DEFINITION_KINDS] = {
                              .read = read_resource,
                              .canonical = resource_def_canonical,
                              .links = no_links},
+    [DEFINITION_SCHEDULE] = {.name = "schedule",
+                             .section = "schedules",
+                             .check_name = check_schedule_name,
+                             .read = read_schedule,
+                             .canonical = schedule_def_canonical,
+                             .links = schedule_links},
 };
 
 enum err_code definition_name_unknown(enum definition_kind kind, struct slice name,

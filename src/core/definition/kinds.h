@@ -22,7 +22,13 @@
 #include "core/route/dest.h"
 
 /* In the order in which they are read, applied and listed in replies. */
-enum definition_kind { DEFINITION_QUEUE, DEFINITION_JOIN, DEFINITION_RESOURCE, DEFINITION_KINDS };
+enum definition_kind {
+    DEFINITION_QUEUE,
+    DEFINITION_JOIN,
+    DEFINITION_RESOURCE,
+    DEFINITION_SCHEDULE,
+    DEFINITION_KINDS
+};
 
 enum { DEFINITIONS_MAX = 10000 }; /* of one kind, in one set of files */
 
@@ -33,9 +39,14 @@ struct definition_link {
     enum definition_kind to;
     struct slice name;
     const char *key; /* the member that has the name: "on_success" */
-    size_t index;    /* in that member's list */
+    size_t index;    /* in that member's list; or DEFINITION_LINK_ALONE */
     int64_t weight;  /* of a need; 0: not known before a job is added */
 };
+
+#define DEFINITION_LINK_ALONE ((size_t)-1) /* the member is no list */
+
+/* Adds the place of the link in its definition: "on_success[2]", "queue". */
+void definition_link_place(const struct definition_link *link, struct buf *out);
 
 struct definition_links {
     struct definition_link *items;

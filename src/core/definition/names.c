@@ -26,8 +26,9 @@ static void add_place(const struct definition_ref *ref, struct buf *out)
 {
     struct quote owner;
 
-    buf_addf(out, "%s %s: %s[%zu]", definition_kinds[ref->owner_kind].name,
-             quote_text(&owner, ref->owner), ref->link.key, ref->link.index);
+    buf_addf(out, "%s %s: ", definition_kinds[ref->owner_kind].name,
+             quote_text(&owner, ref->owner));
+    definition_link_place(&ref->link, out);
 }
 
 static enum err_code refuse_unknown(const struct definition_ref *ref, const char *const *names,

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/clock/expires.h"
 #include "core/filter/filter_def.h"
 #include "core/gate/lane_def.h"
 #include "core/gate/needs.h"
@@ -62,6 +63,7 @@ struct queue_def {
     struct slice description; /* for people */
     int slots;                /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
     int64_t timeout_us;       /* 0: none */
+    struct expires expires;   /* of jobs that do not say their own */
     struct retry_policy retry;
     int stop_after; /* failures in a row that pause the queue; 0: never */
     bool strict;

@@ -117,6 +117,12 @@ static const struct field root_keys[] = {
     FIELD_LENGTH("timeout", queue_def, timeout_us, .min = US_PER_MS, .max = LONGEST_US,
                  .absent = "none",
                  .help = "Time limit of an attempt; then TERM, and KILL 10 s later."),
+    FIELD_CUSTOM("expires", expires_read, .write = expires_write,
+                 FIELD_OFFSET(struct expires, queue_def, expires),
+                 .form = "length of time since the job was made, or an instant",
+                 .schema = "{'type':['string','number']}", .absent = "never",
+                 .help = "Cancel a job that has not started by then, with cause `expired`; a job's "
+                         "own `expires` overrides it."),
     FIELD_MEMBERS("retry", &retry_object, .help = "When to retry a failed attempt."),
     FIELD_INT(
         "stop_after", queue_def, stop_after, .max = 1000000, .standard = "0", .absent = "0: never",

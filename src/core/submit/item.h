@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/clock/expires.h"
 
 struct after_cond;
 struct route_status;
@@ -26,9 +27,10 @@ struct submit_item {
     uint64_t content;     /* hash over the job as it was sent: the same key with another is a
                              conflict */
     int priority;
-    int64_t delay_us;     /* from the commit on */
-    int64_t due_at;       /* 0: none; not together with delay_us */
-    struct err parse_err; /* SUBMIT_LINES: the line was not a job */
+    int64_t delay_us;       /* from the commit on */
+    int64_t due_at;         /* 0: none; not together with delay_us */
+    struct expires expires; /* all zero: its queue's */
+    struct err parse_err;   /* SUBMIT_LINES: the line was not a job */
 
     /* Of jobs with a route: `queue` and `options` are those of the step it begins with. */
     const struct routing *routing;       /* without `after`; NULL: none */

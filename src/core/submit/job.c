@@ -127,6 +127,10 @@ static const struct field job_fields[] = {
                  .null = true, .max = INT64_MAX, .help = "Start no earlier than this from now."),
     FIELD_TIME("due_at", job_values, item.due_at, FIELD_GIVEN(job_values, has_due), .null = true,
                .help = "Start no earlier than this."),
+    FIELD_CUSTOM("expires", expires_read, FIELD_OFFSET(struct expires, job_values, item.expires),
+                 .null = true, .schema = "{'type':['string','number']}",
+                 .help = "Cancelled unless it has started by this instant, or within this length "
+                         "of time; overrides the queue's."),
     FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, job_values, item.labels),
                  .null = true, .schema = "Labels"),
     FIELD_CUSTOM("body", body_read, FIELD_OFFSET(struct slice, job_values, item.body), .null = true,
@@ -207,7 +211,8 @@ static enum err_code check_published(const struct job_values *job, struct err *e
     if (item->queue.size > 0 || job->routing.steps.size > 0)
         return err_set(err, E_INVALID, "topic, queue and steps exclude each other");
     if (item->body.data != NULL || item->key.size > 0 || item->ref.size > 0 || job->has_delay ||
-        job->has_due || job->has_redo || routing_values_any(&job->routing) || has_options(job) ||
+        job->has_due || job->has_redo || item->expires.at != 0 || item->expires.after_us != 0 ||
+        routing_values_any(&job->routing) || has_options(job) ||
         job->workdir.size + job->env.size > 0)
         return err_set(err, E_INVALID,
                        "topic: a publication has only params, labels and a priority");

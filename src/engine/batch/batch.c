@@ -59,6 +59,7 @@ void batch_clear(struct engine *e)
     VEC_CLEAR(&e->batch.new_jobs);
     VEC_CLEAR(&e->batch.unfit_jobs);
     keys_clear(e);
+    VEC_CLEAR(&e->batch.expiries);
     VEC_CLEAR(&e->batch.streak_ends);
     VEC_CLEAR(&e->batch.endings);
     VEC_CLEAR(&e->batch.ended);
@@ -88,6 +89,7 @@ void batch_deinit(struct engine *e)
     VEC_DEINIT(&b->unfit_jobs);
     keys_clear(e);
     VEC_DEINIT(&b->keys.entries);
+    VEC_DEINIT(&b->expiries);
     VEC_DEINIT(&b->streak_ends);
     VEC_DEINIT(&b->endings);
     VEC_DEINIT(&b->gone_queues);
@@ -156,6 +158,7 @@ static void undo_batch(struct engine *e)
     atomic_fetch_add(&e->stats.rollbacks, 1);
     e->sweep.due_at = 0;
     e->sweep.retain_at = 0;
+    clock_reset(e);
     e->waiting.grants_due = true;
     queues_reset_ready(e);
     gates_forget(e);

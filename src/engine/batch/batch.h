@@ -25,13 +25,15 @@
 #include "engine/gates/gate.h"
 #include "engine/jobs/cancels.h"
 #include "engine/jobs/keys.h"
+#include "store/clock/expiries.h"
 
 struct engine;
 struct queue;
 
 /* What a batch adds to the totals. */
 struct tally {
-    uint64_t submitted, claimed, failed, cancelled, retried, stale, deleted, retained;
+    uint64_t submitted, claimed, failed, cancelled, retried, stale, deleted, retained, fired,
+        expired;
     uint64_t outcomes[JOB_OUT_COUNT];
     uint64_t dropped[FILTER_KINDS];
 };
@@ -63,6 +65,7 @@ struct batch {
     /* Written together, at the latest before the commit. */
     VEC(struct job) new_jobs;           /* submitted, not yet written */
     VEC(struct job) unfit_jobs;         /* those among them that cannot be run: see chain.c */
+    VEC(struct stored_expiry) expiries; /* of new jobs: see clock/expire.h */
     struct key_book keys;               /* who holds the keys it looks at: see keys.h */
     VEC(struct streak_end) streak_ends; /* shared stores: for the streaks, in the order they came */
     VEC(struct ended_job) endings;      /* for retention */

@@ -69,6 +69,7 @@ static void stepped(struct engine *e, int64_t step_us)
     e->clocks.step_us += step_us;
     e->sweep.due_at = e->sweep.retain_at = e->sweep.subscribers_at = 0;
     gates_forget(e);
+    clock_reset(e);
     if (!shared_sets_clock(e))
         return;
     /* The leases' own clock was set: times that were noted by it are void. */

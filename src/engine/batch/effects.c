@@ -117,6 +117,8 @@ static void add_tallies(struct engine *e)
     atomic_fetch_add(&s->stale, e->batch.tally.stale);
     atomic_fetch_add(&s->deleted, e->batch.tally.deleted);
     atomic_fetch_add(&s->retained, e->batch.tally.retained);
+    atomic_fetch_add(&s->fired, e->batch.tally.fired);
+    atomic_fetch_add(&s->expired, e->batch.tally.expired);
 }
 
 void effects_apply(struct engine *e)

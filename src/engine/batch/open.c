@@ -95,6 +95,7 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
     e->followups.fanout_pace = FANOUT_PARTS;
     e->node = config->node;
     e->now = e->clocks.caller = now;
+    clock_reset(e);
     waiting_init(&e->waiting);
     gates_init(&e->gates);
     rng_init(&e->rng, config->seed);
@@ -134,6 +135,7 @@ void engine_close(struct engine *e)
     gating_drop_all(e);
     queues_free(e);
     queue_free(e->missing_queue);
+    clock_deinit(e);
     skipped_deinit(&e->skipped);
     claims_deinit(&e->claims);
     cancels_free(e);

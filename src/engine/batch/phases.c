@@ -10,6 +10,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/claims/claim.h"
 #include "engine/claims/exchange.h"
+#include "engine/clock/clock.h"
 #include "engine/filters/filters.h"
 #include "engine/followups/join.h"
 #include "engine/followups/signal.h"
@@ -54,6 +55,7 @@ static const struct phase phases[] = {
     /* Before exchanges: one that names an unknown queue is refused as a whole. */
     {.name = "define", .kind = OP_DEFINE, .run = define_run},
     {.name = "queues", .kind = OP_QUEUE, .run = queue_op_run},
+    {.name = "schedules", .kind = OP_SCHEDULE, .run = schedule_op_run},
     {.name = "subscribe", .kind = OP_SUBSCRIBE, .run = subscribe_run},
 
     /* What a worker reports counts before its leases are judged. */
@@ -69,6 +71,7 @@ static const struct phase phases[] = {
     {.name = "log", .kind = OP_LOG, .run = log_run},
     {.name = "act", .kind = OP_ACTION, .run = job_action_run},
     {.name = "bulk", .kind = OP_BULK, .run = bulk_run},
+    {.name = "fire schedules", .step = schedules_fire, .own_work = true},
     {.name = "follow ends", .step = followups_follow}, /* a submit may run ended jobs again */
     {.name = "take keys", .step = submit_prepare_keys},
     {.name = "judge followers", .step = filters_make_deferred},

@@ -5,6 +5,7 @@
 #include "engine/batch/effects.h"
 #include "engine/batch/retention.h"
 #include "engine/batch/transaction.h"
+#include "engine/clock/expire.h"
 #include "engine/jobs/finish.h"
 #include "engine/queues/subscribers.h"
 #include "engine/state.h"
@@ -52,6 +53,8 @@ int64_t sweep_next_wall_at(const struct engine *e)
 
     if (e->sweep.uniques_at < next_at)
         next_at = e->sweep.uniques_at;
+    if (clock_next_at(e) < next_at)
+        next_at = clock_next_at(e);
     return e->sweep.subscribers_at < next_at ? e->sweep.subscribers_at : next_at;
 }
 
@@ -207,6 +210,8 @@ enum err_code sweep_run(struct engine *e, struct err *err)
     if (!sweep_is_due(e))
         return E_OK;
     if (expire(e, err) != E_OK)
+        return err->code;
+    if (expire_run(e, err) != E_OK)
         return err->code;
     if (e->sweep.due_at <= e->now.wall_at && wake_due(e, err) != E_OK)
         return err->code;

@@ -12,6 +12,8 @@
 #include "engine/batch/transaction.h"
 #include "engine/claims/claim.h"
 #include "engine/claims/ready.h"
+#include "engine/clock/clock.h"
+#include "engine/clock/expire.h"
 #include "engine/gates/gating.h"
 #include "engine/queues/queue.h"
 #include "engine/shared/shared.h"
@@ -116,6 +118,18 @@ static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
     return n;
 }
 
+/* Undoes what take_best did with the job. */
+static void give_back(struct picker *p, struct queue *q, struct ready_ref ref)
+{
+    if (q->gating != NULL)
+        gating_put_back(p->e, q, ref);
+    else
+        ready_put_back(&q->ready, ref);
+    for (size_t i = 0; i < p->x->n_queues; i++)
+        if (p->queues[i] == q)
+            p->left[i]++;
+}
+
 static void leave_commandless(struct picker *p, struct queue *q, struct ready_ref ref)
 {
     if (ref.id <= 0) /* the store is damaged */
@@ -125,13 +139,7 @@ static void leave_commandless(struct picker *p, struct queue *q, struct ready_re
         q->commandless = (struct map){0};
     }
     map_put(&q->commandless, ref.id, q);
-    if (q->gating != NULL)
-        gating_put_back(p->e, q, ref);
-    else
-        ready_put_back(&q->ready, ref);
-    for (size_t i = 0; i < p->x->n_queues; i++)
-        if (p->queues[i] == q)
-            p->left[i]++;
+    give_back(p, q, ref);
 }
 
 /* Puts jobs from refs[first] on back that have no command. */
@@ -157,6 +165,32 @@ static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, siz
         }
         p->from[kept] = p->from[i];
         refs[kept++] = refs[i];
+    }
+    *n = kept;
+    return E_OK;
+}
+
+/* Cancels jobs from refs[first] on that were to have started by now. */
+static enum err_code drop_expired(struct picker *p, struct ready_ref *refs, size_t first, size_t *n,
+                                  struct err *err)
+{
+    int64_t *ids = arena_array(p->arena, *n + 1, sizeof(*ids));
+    bool *gone = arena_array(p->arena, *n + 1, sizeof(*gone));
+    size_t kept = first;
+
+    for (size_t i = first; i < *n; i++)
+        ids[i - first] = refs[i].id;
+    if (expire_find(p->e, ids, *n - first, gone, err) != E_OK)
+        return err->code;
+    for (size_t i = first; i < *n; i++) {
+        if (!gone[i - first]) {
+            p->from[kept] = p->from[i];
+            refs[kept++] = refs[i];
+            continue;
+        }
+        give_back(p, p->from[i], refs[i]);
+        if (expire_cancel(p->e, refs[i].id, err) != E_OK)
+            return err->code;
     }
     *n = kept;
     return E_OK;
@@ -200,6 +234,8 @@ enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *
         if (p.failed)
             return err->code;
         if (p.x->commands && keep_runnable(&p, refs, first, &n, err) != E_OK)
+            return err->code;
+        if (clock_is_behind(e) && drop_expired(&p, refs, first, &n, err) != E_OK)
             return err->code;
     } while (n < picked);
     for (size_t i = 0; i < n; i++)

@@ -11,6 +11,7 @@
 #include "base/jtext/jtext.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/clock/expire.h"
 #include "engine/filters/filters.h"
 #include "engine/followups/topic.h"
 #include "engine/gates/lanes.h"
@@ -146,6 +147,7 @@ static enum err_code make_staged(struct engine *e, const struct emit *x, struct 
             return err->code;
         if (plans[i].after != NULL) /* judged when it is released */
             j->holds |= JOB_HOLD_AFTER;
+        expire_note(e, &x->jobs[i], plans[i].queue, plans[i].id);
         effects_move(e, j, JOB_NONE, NULL, "emitted");
         if (submit_keep_progress(e, &x->jobs[i], &plans[i], err) != E_OK)
             return err->code;

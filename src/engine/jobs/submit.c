@@ -8,6 +8,7 @@
 #include "engine/batch/effects.h"
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
+#include "engine/clock/expire.h"
 #include "engine/filters/filters.h"
 #include "engine/followups/after.h"
 #include "engine/followups/after_targets.h"
@@ -187,6 +188,9 @@ enum err_code submit_judge(struct engine *e, const struct submit_item *item, enu
         return E_OK;
     if (p->known)
         return item->redo ? judge_redo(e, p, err) : E_OK;
+    expire_judge(e, item, &p->refused);
+    if (p->refused.code != E_OK)
+        return E_OK;
     return judge_queues(e, item, p, err);
 }
 
@@ -386,6 +390,7 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
     VEC_PUSH(&e->batch.new_jobs, j);
     if (item->key.size > 0)
         keys_use(e, item->key, p->id, item->content);
+    expire_note(e, item, p->queue, p->id);
     effects_move(e, &j, JOB_NONE, NULL, "submitted");
     e->batch.tally.submitted++;
     if (submit_keep_progress(e, item, p, err) != E_OK)
@@ -702,7 +707,7 @@ enum err_code submit_flush(struct engine *e, struct err *err)
         return err->code;
     e->batch.new_jobs.count = 0;
     chain_note_unfit(e);
-    return E_OK;
+    return expire_flush(e, err);
 }
 
 enum err_code submit_run(struct engine *e, struct op *op, struct err *err)

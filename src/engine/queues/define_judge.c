@@ -13,6 +13,7 @@ const struct define_rules *define_rules_of(enum definition_kind kind)
         [DEFINITION_QUEUE] = &queue_define_rules,
         [DEFINITION_JOIN] = &join_define_rules,
         [DEFINITION_RESOURCE] = &resource_define_rules,
+        [DEFINITION_SCHEDULE] = &schedule_define_rules,
     };
 
     return rules[kind];
@@ -123,8 +124,11 @@ static void judge_links(const struct define_set *set, const struct defined *d, s
         if (names_find(&set->names[link->to], link->name) != NULL)
             continue;
         refuse_unknown(set, link->to, link->name, E_INVALID, &refused);
-        (void)err_wrap(&refused, "%s %s: %s[%zu]", definition_kinds[d->kind].name,
-                       quote_text(&quote, d->name), link->key, link->index);
+        CLEANUP(buf) struct buf place = BUF_INIT(200);
+
+        definition_link_place(link, &place);
+        (void)err_wrap(&refused, "%s %s: %s", definition_kinds[d->kind].name,
+                       quote_text(&quote, d->name), buf_text(&place));
         add_refusal(op, &refused);
     }
 }

@@ -13,6 +13,7 @@
 #include "engine/jobs/filter.h"
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
+#include "store/clock/expiries.h"
 #include "store/jobs/emits.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/list.h"
@@ -326,6 +327,21 @@ static enum err_code add_record(struct buf *b, struct query_view *v, const struc
     return E_OK;
 }
 
+/* When it is cancelled unless it has started. */
+static enum err_code add_expiry(struct buf *b, const struct query_view *v, const struct job *j,
+                                struct err *err)
+{
+    int64_t at = 0;
+
+    if (!job_state_waits(j->state) || j->attempt > 0)
+        return E_OK;
+    if (store_expiry_of(v->store, j->id.v, &at, err) != E_OK)
+        return err->code;
+    if (at != 0)
+        jtext_put_time(b, "expires_at", at);
+    return E_OK;
+}
+
 enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
 {
     bool found = false;
@@ -342,8 +358,8 @@ enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
     if (job_state_waits(j.state))
         jtext_put_string(&q->reply, "version", slice_of(job_version(&j, version)));
     if (add_fields(&q->reply, v, q, &j, true, err) != E_OK ||
-        add_owner(&q->reply, v, &j, err) != E_OK || add_cursor(&q->reply, v, &j, err) != E_OK ||
-        add_record(&q->reply, v, &j, err) != E_OK)
+        add_expiry(&q->reply, v, &j, err) != E_OK || add_owner(&q->reply, v, &j, err) != E_OK ||
+        add_cursor(&q->reply, v, &j, err) != E_OK || add_record(&q->reply, v, &j, err) != E_OK)
         return err->code;
     buf_add_char(&q->reply, '}');
     return E_OK;

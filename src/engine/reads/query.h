@@ -38,6 +38,8 @@ struct store;
  *   JOIN       one of them, with what has arrived
  *   RESOURCES  {"resources":[…],"cursor"}
  *   RESOURCE   one of them, with the jobs that use it
+ *   SCHEDULES  {"schedules":[…],"cursor"}
+ *   SCHEDULE   one of them, with its next times and what became of the last ones
  *   TOPICS     {"topics":[…]} with the queues that are subscribed
  *   TOPIC      one of them
  */
@@ -61,6 +63,8 @@ struct store;
     X(JOIN, join, 0)                                            \
     X(RESOURCES, resources, QUERY_QUEUE_NAMES)                  \
     X(RESOURCE, resource, QUERY_QUEUE_NAMES)                    \
+    X(SCHEDULES, schedules, 0)                                  \
+    X(SCHEDULE, schedule, 0)                                    \
     X(TOPICS, topics, QUERY_QUEUE_NAMES)                        \
     X(TOPIC, topic, QUERY_QUEUE_NAMES)
 
@@ -73,11 +77,12 @@ enum query_kind { QUERY_KINDS(QUERY_KIND) QUERY_KIND_COUNT };
 struct query {
     enum query_kind kind;
     int64_t id;                  /* JOB, LOG, BULK */
-    struct slice name;           /* QUEUE, QUEUE_LOG, DROPS, SIGNAL, JOIN, TOPIC */
+    struct slice name;           /* QUEUE, QUEUE_LOG, DROPS, SIGNAL, JOIN, SCHEDULE, TOPIC */
     struct job_filter filter;    /* JOBS, PLAN */
     enum job_action_kind action; /* PLAN; `name` is the queue that MOVE goes to */
     bool whole;                  /* JOBS: values of any size, but no bodies */
-    int limit;                   /* of lists: 1 to 1000 */
+    int limit;                   /* of lists: 1 to 1000; SCHEDULE: how many next times */
+    int64_t from_at;             /* SCHEDULE: next times after this; 0: after now */
     struct slice cursor;    /* JOBS: empty: from the newest; others: data NULL: from the first */
     int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: from the end */
     int64_t now_at;

@@ -212,6 +212,7 @@ static enum err_code join(struct engine *e, struct err *err)
     e->emitters.is_unsettled = e->followups.has_wakeups = e->followups.has_revivals =
         e->followups.has_fanouts = true;
     e->sweep.due_at = e->sweep.retain_at = 0;
+    clock_reset(e);
     e->shared.beat_at = e->now.steady_at;
     enum err_code code = load_all(e, &seat, err);
 
@@ -411,6 +412,7 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
 {
     if (pulse->due_at < e->sweep.due_at)
         e->sweep.due_at = pulse->due_at;
+    clock_look_at(e, pulse->clock_at);
     e->emitters.is_unsettled = e->emitters.is_unsettled || pulse->unsettled;
     e->followups.has_wakeups = e->followups.has_wakeups || pulse->releases;
     e->followups.has_revivals = e->followups.has_revivals || pulse->revivals;

@@ -22,6 +22,7 @@ struct object;
     X(signals)       \
     X(joins)         \
     X(resources)     \
+    X(schedules)     \
     X(server)        \
     X(admin)
 

@@ -49,6 +49,8 @@ static const struct {
     TOTAL(stale, "Finishes and touches refused because their lease was stale."),
     TOTAL(deleted, "Jobs deleted by request."),
     TOTAL(retained, "Jobs removed by retention."),
+    TOTAL(fired, "Firings of schedules."),
+    TOTAL(expired, "Jobs cancelled because they had not started in time."),
 #undef TOTAL
 };
 

@@ -118,6 +118,30 @@ static void format_queue(const struct event *e, struct buf *out)
     buf_add_str(out, "}\n\n");
 }
 
+static void format_schedule(const struct event *e, struct buf *out)
+{
+    char id[ID_TEXT_SIZE];
+
+    buf_add_str(out, "event: schedule\ndata: {\"schedule\":");
+    jtext_add_string(out, e->queue);
+    buf_addf(out, ",\"what\":\"%s\"", e->what);
+    if (e->nominal_at != 0)
+        jtext_put_time(out, "nominal", e->nominal_at);
+    if (e->id != 0)
+        jtext_put_string(out, "job", slice_of(id_format(e->id, id)));
+    jtext_put_time(out, "at", e->at);
+    buf_add_str(out, "}\n\n");
+}
+
+static void format_event(const struct event *e, struct buf *out)
+{
+    switch (e->kind) {
+    case EVENT_JOB: format_job(e, out); break;
+    case EVENT_QUEUE: format_queue(e, out); break;
+    case EVENT_SCHEDULE: format_schedule(e, out); break;
+    }
+}
+
 static void deliver_event(struct delivery *d)
 {
     struct event_delivery *em = (struct event_delivery *)d;
@@ -127,12 +151,11 @@ static void deliver_event(struct delivery *d)
     CLEANUP(buf) struct buf text = BUF_INIT(4096);
 
     for (struct subscriber *s = ev->first; s != NULL; s = s->next) {
-        if (s->queue.data != NULL && !slice_equal(s->queue, em->event.queue))
+        if (s->queue.data != NULL &&
+            (em->event.kind == EVENT_SCHEDULE || !slice_equal(s->queue, em->event.queue)))
             continue;
-        if (text.size == 0 && em->event.kind == EVENT_JOB)
-            format_job(&em->event, &text);
-        else if (text.size == 0)
-            format_queue(&em->event, &text);
+        if (text.size == 0)
+            format_event(&em->event, &text);
         give(s, buf_slice(&text));
     }
     if (em->event.kind == EVENT_JOB && job_state_ended(em->event.state))

@@ -221,3 +221,18 @@ UNION ALL
 SELECT 'job ' || u.job || ' uses gate ' || u.gate || ', which does not exist' FROM gate_uses AS u
 WHERE NOT EXISTS (SELECT 1 FROM gates AS g WHERE g.id = u.gate)
 LIMIT 100;
+
+-- name: verify_firings
+SELECT 'an entry is of schedule ' || f.schedule || ', which does not exist' FROM firings AS f
+WHERE NOT EXISTS (SELECT 1 FROM schedules AS s WHERE s.id = f.schedule)
+UNION ALL
+SELECT 'schedule ' || s.id || ' has entries up to ' || COALESCE(MAX(f.seq), 0) || ', counted '
+       || s.entries
+FROM schedules AS s LEFT JOIN firings AS f ON f.schedule = s.id
+GROUP BY s.id, s.entries HAVING COALESCE(MAX(f.seq), 0) <> s.entries OR COUNT(f.seq) > 100
+UNION ALL
+SELECT 'nominal time ' || f.nominal_at || ' of schedule ' || f.schedule || ' has fired '
+       || COUNT(*) || ' times'
+FROM firings AS f WHERE f.state = 1 AND f.why NOT LIKE 'run by hand%'
+GROUP BY f.schedule, f.nominal_at HAVING COUNT(*) > 1
+LIMIT 100;

@@ -18,7 +18,7 @@ static void causes_have_the_names_of_the_design(void **state)
     static const char *const names[JOB_CAUSE_COUNT] = {"none",      "exit",     "signal",
                                                        "timeout",   "memory",   "lost",
                                                        "start",     "protocol", "cancelled",
-                                                       "dependency"};
+                                                       "dependency", "expired"};
 
     for (unsigned c = 0; c < JOB_CAUSE_COUNT; c++)
         assert_string_equal(job_cause_name((enum job_cause)c), names[c]);
@@ -43,6 +43,7 @@ static void persisted_numbers_stay(void **state)
     assert_int_equal(JOB_CAUSE_PROTOCOL, 7);
     assert_int_equal(JOB_CAUSE_CANCELLED, 8);
     assert_int_equal(JOB_CAUSE_DEPENDENCY, 9);
+    assert_int_equal(JOB_CAUSE_EXPIRED, 10);
 }
 
 static void the_last_entry_is_read_off_the_row(void **state)

@@ -157,7 +157,7 @@ static void unknown_keys_are_refused_with_the_nearest_word(void **state)
     assert_refused("{\"\\u0074imeou\":1}", "unknown key 'timeou', did you mean 'timeout'?");
     assert_refused(
         "{\"\":1}",
-        "unknown key '', the keys are: description command dir workdir env slots timeout "
+        "unknown key '', the keys are: description command dir workdir env slots timeout expires "
         "retry stop_after strict resident idle own_command may_emit limits keep needs lane "
         "on_success on_failure subscribe filters");
 }

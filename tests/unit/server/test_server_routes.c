@@ -107,15 +107,28 @@ static void administration_is_for_the_administrator(void **state)
 {
     (void)state;
     static const char *const routes[][2] = {
-        {"PUT", "/v1/queues/x"},          {"DELETE", "/v1/queues/x"},
-        {"POST", "/v1/queues/x/pause"},   {"POST", "/v1/queues/x/resume"},
-        {"POST", "/v1/queues/x/drain"},   {"POST", "/v1/queues/x/down"},
-        {"POST", "/v1/queues/x/up"},      {"POST", "/v1/definitions"},
-        {"DELETE", "/v1/jobs/x"},         {"POST", "/v1/bulk"},
-        {"POST", "/v1/backup"},           {"POST", "/v1/check"},
-        {"POST", "/v1/queues/x/restart"}, {"DELETE", "/v1/joins/x"},
-        {"PUT", "/v1/resources/x"},       {"DELETE", "/v1/resources/x"},
-        {"POST", "/v1/resources/x/shut"}, {"POST", "/v1/resources/x/open"},
+        {"PUT", "/v1/queues/x"},
+        {"DELETE", "/v1/queues/x"},
+        {"POST", "/v1/queues/x/pause"},
+        {"POST", "/v1/queues/x/resume"},
+        {"POST", "/v1/queues/x/drain"},
+        {"POST", "/v1/queues/x/down"},
+        {"POST", "/v1/queues/x/up"},
+        {"POST", "/v1/definitions"},
+        {"DELETE", "/v1/jobs/x"},
+        {"POST", "/v1/bulk"},
+        {"POST", "/v1/backup"},
+        {"POST", "/v1/check"},
+        {"POST", "/v1/queues/x/restart"},
+        {"DELETE", "/v1/joins/x"},
+        {"PUT", "/v1/resources/x"},
+        {"DELETE", "/v1/resources/x"},
+        {"POST", "/v1/resources/x/shut"},
+        {"POST", "/v1/resources/x/open"},
+        {"PUT", "/v1/schedules/x"},
+        {"DELETE", "/v1/schedules/x"},
+        {"POST", "/v1/schedules/x/pause"},
+        {"POST", "/v1/schedules/x/resume"},
     };
     const struct route *r;
     size_t admins = 0;
