@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/siphash.h"
+#include "core/group/row.h"
 #include "core/job/state.h"
 #include "core/route/fanout.h"
 #include "engine/op.h"
@@ -27,17 +28,19 @@ struct engine;
 struct store;
 struct store_member;
 
-enum event_kind { EVENT_JOB, EVENT_QUEUE, EVENT_SCHEDULE };
+enum event_kind { EVENT_JOB, EVENT_QUEUE, EVENT_SCHEDULE, EVENT_GROUP };
 
 /* Something that has been committed.  Slices are valid during the call only. */
 struct event {
     enum event_kind kind;
     int64_t at;
-    int64_t id;                   /* EVENT_JOB; EVENT_SCHEDULE: of its job, 0: none */
-    struct slice queue;           /* EVENT_SCHEDULE: the schedule's name */
-    int64_t nominal_at;           /* EVENT_SCHEDULE; 0: none */
-    enum job_state state;         /* EVENT_JOB */
-    enum queue_state queue_state; /* EVENT_QUEUE; 0: deleted */
+    int64_t id;                    /* EVENT_JOB, EVENT_GROUP; EVENT_SCHEDULE: of its job, 0: none */
+    struct slice queue;            /* EVENT_SCHEDULE: the schedule's name */
+    int64_t nominal_at;            /* EVENT_SCHEDULE; 0: none */
+    enum job_state state;          /* EVENT_JOB */
+    enum queue_state queue_state;  /* EVENT_QUEUE; 0: deleted */
+    struct slice group_kind, name; /* EVENT_GROUP */
+    enum group_state group_state;  /* EVENT_GROUP */
     const char *what; /* submitted claimed done failed retry lost …: a word for people */
 };
 
@@ -73,7 +76,8 @@ struct engine_config {
 /* Running totals, readable from any thread. */
 struct engine_stats {
     atomic_uint_fast64_t commits, rollbacks, submitted, claimed, done, failed, retried, later,
-        returned, lost, cancelled, stale, deleted, retained, fired, expired;
+        returned, lost, cancelled, stale, deleted, retained, fired, expired, groups_opened,
+        groups_ended;
     atomic_uint_fast64_t waiting;      /* ops waiting now */
     atomic_int_fast64_t last_error_at; /* 0: the last commit went well */
 };

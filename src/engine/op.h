@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/definition/kinds.h"
+#include "core/group/choice.h"
 #include "core/job/job.h"
 #include "core/queue/def.h"
 #include "core/route/routing.h"
@@ -53,6 +54,9 @@ struct submit {
     size_t first_line; /* SUBMIT_LINES: number of the first line, from 1 */
     bool dry_run;      /* checks and plans, creates nothing */
     int64_t first_id;  /* out: the first job's id */
+    bool goes_on;    /* SUBMIT_LINES: more lines of the request may follow, which join its groups */
+    bool is_over;    /* SUBMIT_LINES: none follow; there may be no items */
+    int64_t request; /* in and out: what has opened the groups of the request; 0: none so far */
 };
 
 /* ---- logs ---- */
@@ -92,7 +96,8 @@ struct finish_item {
     size_t n_emit;
     const struct signal_raise_item *raises; /* DONE: raised in the same commit */
     size_t n_raises;
-    struct slice steps;           /* DONE: JSON array of steps to add to the route; or empty */
+    struct slice group; /* DONE: JSON object: merged into the data of its group; or empty */
+    struct slice steps; /* DONE: JSON array of steps to add to the route; or empty */
     const struct log_append *log; /* NULL: none */
 };
 
@@ -224,6 +229,7 @@ struct job_filter {
     int64_t ended_before_at; /* 0: any; else only jobs that ended before it */
     int64_t first_id;        /* only jobs from this id on */
     int64_t last_id;         /* 0: any; else only jobs up to this id */
+    int64_t group;           /* 0: any; else only its members */
 };
 
 struct bulk {
@@ -332,6 +338,29 @@ struct resource_op {
     struct slice why; /* SHUT; may be empty */
 };
 
+/* ---- groups ---- */
+
+enum group_op_kind {
+    GROUP_OP_OPEN,
+    GROUP_OP_SEAL,
+    GROUP_OP_CANCEL,
+    GROUP_OP_PAUSE,
+    GROUP_OP_RESUME,
+    GROUP_OP_PATCH,
+};
+
+struct group_op {
+    enum group_op_kind kind;
+    int64_t id;                 /* all but OPEN */
+    struct group_choice choice; /* OPEN */
+    int64_t parent;             /* OPEN; 0: the root */
+    struct slice key;           /* OPEN: a known one is answered with its group; or empty */
+    uint64_t content;           /* OPEN: hash of the request */
+    struct slice data;          /* PATCH: JSON object */
+    int64_t if_version;         /* PATCH */
+    bool has_version;
+};
+
 /* ---- waiting ---- */
 
 struct job_wait {
@@ -363,6 +392,7 @@ enum op_kind {
     OP_SUBSCRIBE,
     OP_RESOURCE,
     OP_SCHEDULE,
+    OP_GROUP,
     OP_KIND_COUNT
 };
 
@@ -389,6 +419,7 @@ struct op {
         struct subscribe subscribe;
         struct resource_op resource;
         struct schedule_op schedule;
+        struct group_op group;
     };
     struct arena arena; /* for the input */
 

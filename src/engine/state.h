@@ -25,6 +25,7 @@
 #include "engine/engine.h"
 #include "engine/followups/followups.h"
 #include "engine/gates/gate.h"
+#include "engine/groups/groups.h"
 #include "engine/jobs/bulk.h"
 #include "engine/jobs/cancels.h"
 #include "engine/jobs/emit.h"
@@ -62,6 +63,7 @@ struct engine {
     struct emitters emitters;
     struct followups followups;
     struct gate_list gates;
+    struct groups groups;
     bool stale;        /* workers, bulk and emitters are to be read again before the next batch */
     bool queues_stale; /* queues too */
 

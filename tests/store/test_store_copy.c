@@ -285,6 +285,9 @@ static const char *const other_rows[] = {
     "INSERT INTO drops VALUES (7002, 1, 1, 2, 'why')",
     "INSERT INTO filter_counts VALUES (1, 1, 0, 3)",
     "INSERT INTO filter_waits VALUES (7003, 1, 5, 0, 'why')",
+    "INSERT INTO groups VALUES (7004, 'k', 'n', 1, 1, 7004, 0, 3, 2, 1, 0, 0, 1, 0, 0, 0, 0, 2, 9,"
+    " 0, 0, 5, 6, 7, 8, '{\"a\":1}', '{\"queue\":\"q\"}', 'key', 10)",
+    "INSERT INTO group_kinds VALUES (7005, 'k', '{}')",
 };
 
 static void fill(void)
@@ -466,12 +469,13 @@ static void cannot_be_opened(void)
 
 /* In the order of the schema. */
 static const char *const tables[] = {
-    "queues",       "workers",   "jobs",      "ended",   "endings",     "payload",  "progress",
-    "claims",       "keys",      "counts",    "logs",    "work",        "emitters", "emits",
-    "cursors",      "log_times", "queue_log", "waits",   "releases",    "signals",  "joins",
-    "arrivals",     "undone",    "revivals",  "shared",  "spreads",     "follows",  "members",
-    "lanes",        "gates",     "gate_uses", "uniques", "gone_scopes", "drops",    "filter_counts",
-    "filter_waits", "schedules", "firings",   "expiries"};
+    "queues",    "workers", "jobs",        "ended",     "endings",       "payload",
+    "progress",  "claims",  "keys",        "counts",    "logs",          "work",
+    "emitters",  "emits",   "cursors",     "log_times", "queue_log",     "waits",
+    "releases",  "signals", "joins",       "arrivals",  "undone",        "revivals",
+    "shared",    "spreads", "follows",     "members",   "lanes",         "gates",
+    "gate_uses", "uniques", "gone_scopes", "drops",     "filter_counts", "filter_waits",
+    "schedules", "firings", "expiries",    "groups",    "group_kinds"};
 
 /* A row as text, NULL, numbers, texts and bytes told apart; all but the node. */
 static void add_row(sqlite3_stmt *stmt, struct buf *out)

@@ -8,6 +8,7 @@
 #include "base/text/utf8.h"
 #include "core/clock/schedule_def.h"
 #include "core/gate/resource_def.h"
+#include "core/group/group_def.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/route/join_chain.h"
@@ -267,6 +268,43 @@ static enum err_code read_schedule(struct definition_input *in, struct buf *out,
     return schedule_def_canonical(in->json, out, err);
 }
 
+/* ---- groups ---- */
+
+static void add_finally(struct definition_links *links, struct arena *arena, struct dest *finally)
+{
+    if (finally->name.size > 0)
+        definition_links_add(links, arena, "finally", &(struct dest_list){finally, 1});
+}
+
+static struct definition_links group_links(struct slice json, struct arena *arena)
+{
+    struct definition_links links = {.items = NULL};
+    struct err ignored = ERR_INIT;
+    struct group_def def;
+
+    if (group_def_parse(json, arena, &def, NULL, NULL, &ignored) == E_OK)
+        add_finally(&links, arena, &def.finally);
+    return links;
+}
+
+static enum err_code read_group(struct definition_input *in, struct buf *out, struct err *err)
+{
+    struct group_def def;
+
+    if (group_def_parse(in->json, in->arena, &def, in->faults, &in->fault_at, err) != E_OK) {
+        if (in->fault_at == in->json.data)
+            in->fault_at = NULL;
+        return err->code;
+    }
+    in->fault_at = NULL;
+    add_finally(&in->links, in->arena, &def.finally);
+    if (in->faults->count > 0) { /* its mistakes are reported */
+        buf_add_str(out, "{}");
+        return E_OK;
+    }
+    return group_def_canonical(in->json, out, err);
+}
+
 const struct definition_kind_row definition_kinds[DEFINITION_KINDS] = {
     [DEFINITION_QUEUE] = {.name = "queue",
                           .section = "queues",
@@ -296,6 +334,13 @@ const struct definition_kind_row definition_kinds[DEFINITION_KINDS] = {
                              .read = read_schedule,
                              .canonical = schedule_def_canonical,
                              .links = schedule_links},
+    [DEFINITION_GROUP] = {.name = "group",
+                          .section = "groups",
+                          .may_be_null = true,
+                          .check_name = group_kind_check,
+                          .read = read_group,
+                          .canonical = group_def_canonical,
+                          .links = group_links},
 };
 
 enum err_code definition_name_unknown(enum definition_kind kind, struct slice name,

@@ -90,8 +90,10 @@ struct job {
     int attempts_before; /* attempts of earlier steps, which `attempt` includes */
     bool awaited;        /* jobs may wait for its end */
 
-    bool emitted; /* shared stores: the attempt that runs has emitted something */
-    bool watched; /* shared stores: a client of some server waits for its end */
+    bool emitted;   /* shared stores: the attempt that runs has emitted something */
+    bool opened;    /* it has opened groups, which do not end before it */
+    int64_t closes; /* the group whose finaliser it is; 0: none */
+    bool watched;   /* shared stores: a client of some server waits for its end */
 
     int64_t worker; /* number in the store, 0 for none */
     bool exited;

@@ -46,6 +46,18 @@ static enum err_code read_signal(struct object_read *r, const struct field *f, s
     return dest_name_check("signal", cond->signal, r->err);
 }
 
+static enum err_code read_group(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct after_cond *cond = r->to;
+
+    (void)f;
+    if (jtext_type_of(value) != JTEXT_STRING ||
+        !id_parse(jtext_text(value, r->arena), &cond->group) || cond->group == 0)
+        return object_must_be(r, "the id of a group", value);
+    cond->kind = AFTER_GROUP;
+    return E_OK;
+}
+
 static enum err_code read_step(struct object_read *r, const struct field *f, struct slice value)
 {
     bool number = jtext_type_of(value) == JTEXT_INT && jtext_int(value) >= 1 &&
@@ -59,36 +71,53 @@ static enum err_code read_step(struct object_read *r, const struct field *f, str
     return E_OK;
 }
 
-/* End of the fields for jobs, and of those for signals. */
-enum { OF_JOB = 3, OF_EITHER = 6 };
-
 static const struct field cond_fields[] = {
     FIELD_CUSTOM("job", read_job, .schema = "Text",
                  .help = "Id of the job, or `ref` of a job in the same array."),
     FIELD_CUSTOM("step", read_step, .null = true, .schema = "{'type':['integer','string']}",
                  .help = "For a job: number or name of the step to wait for."),
     FIELD_WORD("on", after_cond, on, .null = true, .words = on_names, .min = AFTER_SUCCESS,
-               .max = AFTER_END, .help = "For a job: how it must end (default success)."),
+               .max = AFTER_END,
+               .help = "For a job or a group: how it must end (default success)."),
     FIELD_CUSTOM("signal", read_signal, .schema = "Text", .help = "Its name."),
     FIELD_INT64("count", after_cond, count, .null = true, .min = 1, .max = SIGNAL_COUNT_MAX,
                 .help = "For a signal: the level it must have (default 1)."),
     FIELD_BOOL("take", after_cond, take, .null = true,
                .help = "For a signal: the release lowers it by `count`."),
-    FIELD_ROW("group", FIELD_T_UNBUILT, .help = "waiting for a group is not built yet"),
+    FIELD_CUSTOM("group", read_group, .schema = "Id",
+                 .help = "Id of a group, which ends with its finaliser."),
+};
+
+/* Which fields belong to which kind of condition. */
+static const struct {
+    const char *name;
+    unsigned kinds; /* bits 1 << enum after_kind */
+} fields_of[] = {
+    {"step", 1 << AFTER_JOB},
+    {"on", 1 << AFTER_JOB | 1 << AFTER_GROUP},
+    {"count", 1 << AFTER_SIGNAL},
+    {"take", 1 << AFTER_SIGNAL},
 };
 
 static enum err_code check_cond(struct object_read *r, struct slice value)
 {
+    static const char *const nouns[] = {
+        [AFTER_JOB] = "jobs", [AFTER_SIGNAL] = "signals", [AFTER_GROUP] = "groups"};
+    const struct after_cond *cond = r->to;
     struct slice ignored;
-    bool of_job = jtext_find(value, "job", &ignored);
+    bool job = jtext_find(value, "job", &ignored);
+    bool signal = jtext_find(value, "signal", &ignored);
+    bool group = jtext_find(value, "group", &ignored);
 
-    if (of_job == jtext_find(value, "signal", &ignored))
-        return err_set(r->err, E_INVALID, "must have one of job and signal");
-    for (size_t i = of_job ? OF_JOB : 0; i < (of_job ? OF_EITHER : OF_JOB); i++)
-        if (jtext_find(value, cond_fields[i].name, &ignored)) {
-            r->key = cond_fields[i].name;
-            return err_set(r->err, E_INVALID, "is for %s",
-                           of_job ? "signals, not for jobs" : "jobs, not for signals");
+    if (job + signal + group != 1)
+        return err_set(r->err, E_INVALID, "must have one of job, signal and group");
+    for (size_t i = 0; i < ARRAY_LEN(fields_of); i++)
+        if ((fields_of[i].kinds & 1u << cond->kind) == 0 &&
+            jtext_find(value, fields_of[i].name, &ignored)) {
+            r->key = fields_of[i].name;
+            return err_set(r->err, E_INVALID, "is for %s, not for %s",
+                           (fields_of[i].kinds & 1u << AFTER_JOB) != 0 ? "jobs" : "signals",
+                           nouns[cond->kind]);
         }
     return E_OK;
 }
@@ -112,7 +141,7 @@ static enum err_code read_cond(struct object_read *r, void *to, struct slice val
     else if (jtext_type_of(value) == JTEXT_OBJECT)
         code = object_read(r, &after_object, value);
     else
-        code = object_must_be(r, "the id of a job, or {job: …} or {signal: …}", value);
+        code = object_must_be(r, "the id of a job, or {job: …}, {signal: …} or {group: …}", value);
     r->to = outer;
     return code;
 }
@@ -151,6 +180,10 @@ void after_cond_json(const struct after_cond *cond, int64_t job, int step_number
         jtext_put_int(out, "count", cond->count);
         if (cond->take)
             jtext_put_bool(out, "take", true);
+        break;
+    case AFTER_GROUP:
+        jtext_put_string(out, "group", slice_of(id_format(cond->group, id)));
+        jtext_put_string(out, "on", slice_of(on_names[cond->on]));
         break;
     }
     buf_add_char(out, '}');

@@ -95,6 +95,8 @@ static void read_member(struct slice name, struct slice value, struct arena *are
         (void)id_parse(jtext_text(value, arena), &routing->parent); /* none, in a damaged store */
     else if (jtext_key_is(name, "depth"))
         routing->depth = (int)jtext_int(value);
+    else if (jtext_key_is(name, "group"))
+        (void)!id_parse(jtext_text(value, arena), &routing->group);
     else if (jtext_key_is(name, "topic"))
         routing->topic = jtext_text(value, arena);
 }
@@ -184,6 +186,8 @@ struct slice routing_format(const struct routing *routing, struct arena *arena)
         jtext_put_int(&out, "depth", routing->depth);
     if (routing->topic.size > 0)
         jtext_put_string(&out, "topic", routing->topic);
+    if (routing->group != 0)
+        jtext_put_string(&out, "group", slice_of(id_format(routing->group, id)));
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);
     return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));

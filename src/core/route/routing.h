@@ -68,6 +68,7 @@ struct routing {
     int64_t parent;     /* the job whose end made this one; 0: none */
     int depth;          /* number of jobs in the chain before it */
     struct slice topic; /* that it was published to, or empty */
+    int64_t group;      /* of publications: the group that their jobs go into; 0: none */
 };
 
 /* Reads the canonical JSON; slices point into the arena or into `json`. */
@@ -152,7 +153,7 @@ struct slice route_options(const struct routing *routing, const struct route_ste
 
 /* ---- after ---- */
 
-enum after_kind { AFTER_JOB = 1, AFTER_SIGNAL };               /* persisted */
+enum after_kind { AFTER_JOB = 1, AFTER_SIGNAL, AFTER_GROUP };  /* persisted */
 enum after_on { AFTER_SUCCESS = 1, AFTER_FAILURE, AFTER_END }; /* persisted */
 
 struct after_cond {
@@ -162,6 +163,7 @@ struct after_cond {
     struct slice ref;  /* JOB of the same array */
     struct slice step; /* JOB: a step's number or name; empty: the job itself */
     struct slice signal;
+    int64_t group; /* GROUP: its id */
     int64_t count; /* SIGNAL: the level it must have */
     bool take;     /* SIGNAL: the release lowers it by `count` */
 };

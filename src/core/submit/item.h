@@ -14,6 +14,7 @@
 #include "core/clock/expires.h"
 
 struct after_cond;
+struct group_choice;
 struct route_status;
 struct routing;
 
@@ -40,7 +41,8 @@ struct submit_item {
     size_t n_progress;
     const struct after_cond *after;
     size_t n_after;
-    struct slice ref;   /* what others of the same array call it; or empty */
-    struct slice topic; /* emits: publishes to it instead of a queue; or empty */
-    bool redo;          /* if the job of its key has ended, runs it again from its first step */
+    struct slice ref;                 /* what others of the same array call it; or empty */
+    struct slice topic;               /* emits: publishes to it instead of a queue; or empty */
+    const struct group_choice *group; /* NULL: that of its maker */
+    bool redo; /* if the job of its key has ended, runs it again from its first step */
 };

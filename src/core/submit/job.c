@@ -4,6 +4,7 @@
 #include "base/id.h"
 #include "base/jtext/jtext.h"
 #include "base/text/base64.h"
+#include "core/group/choice.h"
 #include "core/job/job.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
@@ -170,7 +171,11 @@ static const struct field job_fields[] = {
                .help = "Runs the job of a known key again if it has ended."),
     FIELD_TEXT("topic", job_values, item.topic, .null = true, .min = 1, .max = TOPIC_NAME_MAX,
                .check = check_topic, .help = "For emitted jobs: the topic to publish to."),
-    FIELD_ROW("group", FIELD_T_UNBUILT, .help = "groups are not built yet"),
+    FIELD_CUSTOM("group", group_choice_read,
+                 FIELD_OFFSET(const struct group_choice *, job_values, item.group), .null = true,
+                 .schema = "GroupChoice",
+                 .help = "The group it goes into: an id, or one to open (default: that of the job "
+                         "that emits it)."),
 };
 
 const struct object job_object = {

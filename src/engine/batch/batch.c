@@ -69,6 +69,7 @@ void batch_clear(struct engine *e)
     followups_clear(e);
     gates_clear(e);
     filters_clear(e);
+    groups_clear(e);
     counts_clear(&e->batch.counts);
     arena_clear(&e->batch.arena);
     e->batch.queues_changed = e->batch.workers_changed = e->batch.definitions_raised =
@@ -103,6 +104,7 @@ void batch_deinit(struct engine *e)
     VEC_DEINIT(&b->reported_cancels);
     followups_deinit(e);
     filters_deinit(e);
+    groups_deinit(e);
 }
 
 void report_trouble(struct engine *e, const struct err *err)
@@ -147,6 +149,7 @@ static void undo_batch(struct engine *e)
     e->stale = !must_ask_store(e) || e->batch.workers_changed;
     e->bulk.has_work = e->emitters.is_unsettled = must_ask_store(e);
     e->followups.has_wakeups = e->followups.has_revivals = e->followups.has_fanouts = true;
+    groups_undo(e);
     e->queues_stale = e->queues_stale || e->batch.queues_changed;
     store_rollback(e->store);
     e->batch.in_transaction = false;

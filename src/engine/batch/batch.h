@@ -23,6 +23,7 @@
 #include "engine/filters/filters.h"
 #include "engine/followups/followups.h"
 #include "engine/gates/gate.h"
+#include "engine/groups/groups.h"
 #include "engine/jobs/cancels.h"
 #include "engine/jobs/keys.h"
 #include "store/clock/expiries.h"
@@ -34,6 +35,7 @@ struct queue;
 struct tally {
     uint64_t submitted, claimed, failed, cancelled, retried, stale, deleted, retained, fired,
         expired;
+    uint64_t groups_opened, groups_ended;
     uint64_t outcomes[JOB_OUT_COUNT];
     uint64_t dropped[FILTER_KINDS];
 };
@@ -73,6 +75,7 @@ struct batch {
     struct followup_batch followups;
     struct gate_batch gates;
     struct filter_batch filters;
+    struct group_batch groups;
 
     /* Changes that memory must take back if the batch fails. */
     bool queues_changed;

@@ -69,12 +69,15 @@ void effects_move(struct engine *e, const struct job *j, enum job_state from,
         effects_ended(e, j);
         followups_add(e, &(struct followup_end){.job = j->id.v,
                                                 .queue = j->queue,
+                                                .group = j->group,
                                                 .state = j->state,
                                                 .whole = true,
                                                 .routed = j->step > 0,
                                                 .awaited = j->awaited,
                                                 .has_dests = j->has_dests});
     }
+    if (j->group != 0 || j->opened || j->closes != 0)
+        groups_moved(e, j, from);
     effects_event(e, j, q, what);
 }
 
@@ -119,6 +122,8 @@ static void add_tallies(struct engine *e)
     atomic_fetch_add(&s->retained, e->batch.tally.retained);
     atomic_fetch_add(&s->fired, e->batch.tally.fired);
     atomic_fetch_add(&s->expired, e->batch.tally.expired);
+    atomic_fetch_add(&s->groups_opened, e->batch.tally.groups_opened);
+    atomic_fetch_add(&s->groups_ended, e->batch.tally.groups_ended);
 }
 
 void effects_apply(struct engine *e)

@@ -75,7 +75,7 @@ static enum err_code load(struct engine *e, struct err *err)
         return err->code;
     /* The clock may have been set back while no server ran: no job waits longer than its delay. */
     if (store_begin(e->store, err) == E_OK &&
-        store_due_bound(e->store, e->now.wall_at, err) == E_OK &&
+        store_due_bound(e->store, e->now.wall_at, err) == E_OK && groups_open(e, err) == E_OK &&
         store_commit(e->store, err) == E_OK && renew_leases(e, err) == E_OK)
         return E_OK;
     store_rollback(e->store);

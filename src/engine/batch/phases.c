@@ -17,6 +17,7 @@
 #include "engine/followups/topic.h"
 #include "engine/gates/gate.h"
 #include "engine/gates/resource.h"
+#include "engine/groups/group_op.h"
 #include "engine/jobs/bulk.h"
 #include "engine/jobs/emit.h"
 #include "engine/jobs/job_action.h"
@@ -85,7 +86,8 @@ static const struct phase phases[] = {
     {.name = "write submitted jobs", .step = submit_flush},
     {.name = "settle followups", .step = followups_settle, .own_work = true},
     {.name = "return unused keys", .step = keys_return},
-    {.name = "write streaks", .step = queue_write_streaks}, /* a queue may stop by it */
+    {.name = "groups", .kind = OP_GROUP, .run = group_op_run}, /* jobs are locked before groups */
+    {.name = "write streaks", .step = queue_write_streaks},    /* a queue may stop by it */
 
     /* What became ready in this batch is claimed in it. */
     {.name = "release gates", .step = gates_release},

@@ -8,6 +8,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/followups/follow.h"
 #include "engine/state.h"
+#include "store/groups/groups.h"
 #include "store/jobs/endings.h"
 #include "store/jobs/jobs.h"
 #include "store/links/fanout.h"
@@ -18,6 +19,7 @@ enum { RETAIN_ROWS = 500, ENDING_JOBS = 500 };
 #define WORK_KEPT_US US_PER_DAY    /* how long finished bulk actions are shown */
 #define RETAIN_PAUSE_US US_PER_MIN /* shortest time between two looks for the same queue */
 #define RETAIN_LOOK_US US_PER_HOUR /* shared stores: a server that ended jobs may be gone */
+#define SPARED_US US_PER_HOUR      /* members of open groups are looked at again after this */
 #define RETAIN_SOON_US US_PER_S /* jobs kept for less are removed by the second, not by the batch */
 
 static int64_t keep_us(const struct queue *q, enum job_state state)
@@ -87,10 +89,26 @@ enum err_code endings_write(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* Removes a job if it is still the one that ended then. */
-static enum err_code remove_old(struct engine *e, const struct ending *ending, int64_t id,
-                                struct err *err)
+/* Whether the job is a member of a group whose finaliser has not ended. */
+static enum err_code is_member(struct engine *e, const struct job *j, bool *ret_is, struct err *err)
 {
+    struct stored_group group;
+
+    *ret_is = false;
+    if (j->group == 0)
+        return E_OK;
+    if (store_group_load(e->store, j->group, &e->batch.arena, &group, err) != E_OK)
+        return err->code;
+    *ret_is = group.id != 0 && !group_has_ended(group.state);
+    return E_OK;
+}
+
+/* Removes a job if it is still the one that ended then.  Members of groups that have not ended are
+ * added to `spared`. */
+static enum err_code remove_old(struct engine *e, const struct ending *ending, int64_t id,
+                                struct ending *spared, struct err *err)
+{
+    bool member = false;
     bool found = false;
     struct job j;
 
@@ -100,6 +118,12 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     if (!found || j.queue != ending->queue || j.state != ending->state ||
         j.finished_at > ending->finished_at)
         return E_OK;
+    if (is_member(e, &j, &member, err) != E_OK)
+        return err->code;
+    if (member) {
+        ((int64_t *)(uintptr_t)spared->jobs)[spared->n_jobs++] = id;
+        return E_OK;
+    }
     if (store_job_remove(e->store, &j, err) != E_OK)
         return err->code;
     counts_add(&e->batch.counts, j.queue, j.state, -1);
@@ -123,14 +147,25 @@ static enum err_code is_followed(struct engine *e, const struct ending *ending, 
     return E_OK;
 }
 
-static enum err_code remove_ending(struct engine *e, const struct ending *ending, struct err *err)
+/* `kept_us`: how long its jobs are kept. */
+static enum err_code remove_ending(struct engine *e, const struct ending *ending, int64_t kept_us,
+                                   struct err *err)
 {
+    struct ending spared = {.id = engine_new_id(e),
+                            .queue = ending->queue,
+                            .state = ending->state,
+                            .finished_at = e->now.wall_at + SPARED_US - kept_us,
+                            .jobs = arena_array(&e->batch.arena, ending->n_jobs + 1,
+                                                sizeof(int64_t))};
+
     if (engine_write(e, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < ending->n_jobs; i++)
         if (!job_is_skipped(e, ending->jobs[i]) &&
-            remove_old(e, ending, ending->jobs[i], err) != E_OK)
+            remove_old(e, ending, ending->jobs[i], &spared, err) != E_OK)
             return skip_damaged_job(e, ending->jobs[i], err);
+    if (spared.n_jobs > 0 && store_ending_add(e->store, &spared, err) != E_OK)
+        return err->code;
     return store_ending_remove(e->store, ending->id, err);
 }
 
@@ -155,7 +190,7 @@ static enum err_code retain_state(struct engine *e, struct queue *q, enum job_st
             *next_at = due_at < *next_at ? due_at : *next_at;
             return E_OK;
         }
-        if (remove_ending(e, &oldest, err) != E_OK)
+        if (remove_ending(e, &oldest, keep_us(q, state), err) != E_OK)
             return err->code;
         *room -= oldest.n_jobs < *room ? oldest.n_jobs : *room;
     }
@@ -189,6 +224,27 @@ static enum err_code retain_queue(struct engine *e, int64_t queue, size_t *room,
     return E_OK;
 }
 
+/* Removes ended groups whose time has come. */
+static enum err_code remove_groups(struct engine *e, int64_t *next_at, struct err *err)
+{
+    int64_t ids[RETAIN_ROWS];
+    int64_t gone_at = 0;
+    size_t n = 0;
+
+    if (store_groups_gone(e->store, e->now.wall_at, RETAIN_ROWS, ids, &n, err) != E_OK)
+        return err->code;
+    if (n > 0 && engine_write(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (store_group_remove(e->store, ids[i], err) != E_OK)
+            return err->code;
+    if (store_groups_gone_next(e->store, &gone_at, err) != E_OK)
+        return err->code;
+    if (gone_at != 0 && gone_at < *next_at)
+        *next_at = gone_at;
+    return E_OK;
+}
+
 enum err_code retention_run(struct engine *e, struct err *err)
 {
     int64_t next_at = TIME_NEVER;
@@ -205,6 +261,8 @@ enum err_code retention_run(struct engine *e, struct err *err)
         if (retain_queue(e, queue, &room, &next_at, err) != E_OK)
             return err->code;
     }
+    if (remove_groups(e, &next_at, err) != E_OK)
+        return err->code;
     if (room > 0 && next_at < e->now.wall_at + RETAIN_PAUSE_US)
         next_at = e->now.wall_at + RETAIN_PAUSE_US;
     if (engine_write(e, err) != E_OK ||

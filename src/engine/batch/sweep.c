@@ -20,7 +20,7 @@ bool sweep_is_due(const struct engine *e)
 
     if (sweep_rests(e))
         return false;
-    return bulk_is_due(e) || sweep_next_wall_at(e) <= e->now.wall_at ||
+    return bulk_is_due(e) || groups_are_due(e) || sweep_next_wall_at(e) <= e->now.wall_at ||
            (first != NULL && first->check_at <= engine_lease_at(e));
 }
 
@@ -34,12 +34,14 @@ int64_t sweep_next_steady_at(const struct engine *e)
     const struct live_claim *first = claims_first(&e->claims);
 
     if (bulk_is_due(e) || e->emitters.settling.count > 0 || e->emitters.is_unsettled ||
-        followups_are_due(e))
+        followups_are_due(e) || groups_are_due(e) || e->groups.made_ready)
         return e->now.steady_at;
     int64_t next_at = followups_due_at(e);
 
     if (bulk_due_at(e) < next_at)
         next_at = bulk_due_at(e);
+    if (groups_due_at(e) < next_at)
+        next_at = groups_due_at(e);
     if (first == NULL || first->check_at == TIME_NEVER)
         return next_at;
     int64_t leases_at = e->now.steady_at + (first->check_at - engine_lease_at(e));
@@ -215,7 +217,8 @@ enum err_code sweep_run(struct engine *e, struct err *err)
         return err->code;
     if (e->sweep.due_at <= e->now.wall_at && wake_due(e, err) != E_OK)
         return err->code;
-    if (bulk_is_due(e) && bulk_step(e, err) != E_OK)
+    if ((bulk_is_due(e) && bulk_step(e, err) != E_OK) ||
+        (groups_are_due(e) && groups_work(e, err) != E_OK))
         return err->code;
     if (e->sweep.retain_at <= e->now.wall_at && retention_run(e, err) != E_OK)
         return err->code;

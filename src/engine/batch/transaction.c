@@ -43,6 +43,8 @@ enum err_code engine_write(struct engine *e, struct err *err)
 
 enum err_code engine_commit(struct engine *e, struct err *err)
 {
+    if (groups_settle(e, err) != E_OK)
+        return err->code;
     int64_t mark = e->ids.mark;
 
     if (!e->batch.in_transaction)

@@ -82,6 +82,8 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
     g->members = g->members || j->group != 0 || j->lane != 0;
     counts_add(&e->batch.counts, j->queue, JOB_READY, -1);
     counts_add(&e->batch.counts, j->queue, JOB_RUNNING, 1);
+    if (j->group != 0)
+        groups_claimed(e, j);
     e->batch.tally.claimed++;
     op->n_granted++;
     effects_event(e, j, g->queue, "claimed");
@@ -108,7 +110,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
             note_granted(e, op, &jobs[i], &g);
         } else if (jobs[i].state == JOB_READY) { /* the reply would be too large */
             put_back_ready(e, &jobs[i]);
-        } else {
+        } else if (jobs[i].state == JOB_NONE) {
             e->shared.saw_locked_ready = true; /* locked by another server */
         }
     if (e->batch.gates.bookings.count > 0)
@@ -137,6 +139,22 @@ static enum err_code mark_attempts(struct engine *e, const struct job *jobs, siz
     return E_OK;
 }
 
+/* Members of held groups do not start; the others get their group with them. */
+static enum err_code hold_members(struct engine *e, struct job *jobs, size_t n, struct err *err)
+{
+    bool any_held = false;
+    bool any = false;
+
+    for (size_t i = 0; i < n && !any; i++)
+        any = jobs[i].group != 0;
+    if (!any)
+        return E_OK;
+    if (groups_any_held(e, &any_held, err) != E_OK ||
+        (any_held && groups_hold_claimed(e, jobs, n, err) != E_OK))
+        return err->code;
+    return groups_load_claimed(e, jobs, n, err);
+}
+
 static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n,
                            struct err *err)
 {
@@ -152,7 +170,7 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
 
     if (engine_write(e, err) != E_OK ||
         store_jobs_claim(e->store, &claim, jobs, n, &e->batch.arena, err) != E_OK ||
-        mark_attempts(e, jobs, n, err) != E_OK)
+        hold_members(e, jobs, n, err) != E_OK || mark_attempts(e, jobs, n, err) != E_OK)
         return err->code;
     struct live_claim *live = take_granted(e, op, jobs, n);
 
@@ -278,9 +296,14 @@ static void write_one(struct engine *e, struct buf *b, const struct job *j, stru
     struct claimed_texts texts = {.lease = lease_format(&e->lease_key, &lease, text),
                                   .grant = grant,
                                   .url = e->url};
+    CLEANUP(buf) struct buf group = BUF_INIT(OP_REPLY_MAX);
     struct job step;
 
     jtext_add_comma(b);
+    if (j->group != 0 || j->closes != 0) {
+        groups_add_claimed(e, &group, j);
+        texts.group = buf_slice(&group);
+    }
     if (j->routing.size > 0) {
         step = *j;
         texts.more = show_step(e, &step);

@@ -11,9 +11,11 @@
 #include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "engine/batch/names.h"
+#include "engine/batch/transaction.h"
 #include "engine/followups/after_targets.h"
 #include "engine/followups/signal.h"
 #include "engine/state.h"
+#include "store/groups/groups.h"
 #include "store/jobs/jobs.h"
 
 struct judging {
@@ -130,6 +132,29 @@ static void add_wait(struct after_plan *plan, int64_t waiter, const struct after
     };
 }
 
+/* Waits for the end of a group, which it must hear of, unless it has ended. */
+static enum err_code judge_group(struct judging *g, const struct after_cond *c, int *ret_state,
+                                 struct err *refused, struct err *err)
+{
+    struct stored_group group;
+    char id[ID_TEXT_SIZE];
+
+    *ret_state = JOB_NONE;
+    if (store_group_hold(g->e->store, c->group, &g->e->batch.arena, &group, err) != E_OK)
+        return err->code;
+    if (group.id == 0 && !g->late)
+        err_set(refused, E_INVALID, "there is no group %s (any more)", id_format(c->group, id));
+    if (group.id == GROUP_ROOT)
+        err_set(refused, E_INVALID, "the root never ends");
+    if (group.id == 0 || refused->code != E_OK)
+        return E_OK;
+    *ret_state = group_job_state(group.state);
+    if (*ret_state != STEP_OPEN || (group.flags & GROUP_IS_AWAITED) != 0)
+        return E_OK;
+    group.flags |= GROUP_IS_AWAITED;
+    return engine_write(g->e, err) != E_OK ? err->code : store_group_set(g->e->store, &group, err);
+}
+
 static enum err_code plan_jobs(struct judging *g, size_t i, struct after_plan *plan,
                                struct err *err)
 {
@@ -141,9 +166,12 @@ static enum err_code plan_jobs(struct judging *g, size_t i, struct after_plan *p
         struct after_target *t = &g->targets[i][k];
         int state = STEP_OPEN;
 
-        if (c->kind != AFTER_JOB)
+        if (c->kind == AFTER_SIGNAL)
             continue;
-        if (judge_job(g, c, t, &state, refused, err) != E_OK)
+        if (c->kind == AFTER_GROUP)
+            t->id = c->group;
+        if ((c->kind == AFTER_GROUP ? judge_group(g, c, &state, refused, err)
+                                    : judge_job(g, c, t, &state, refused, err)) != E_OK)
             return err->code;
         if (refused->code != E_OK) {
             (void)err_wrap(refused, "after[%zu]", k);
@@ -155,8 +183,9 @@ static enum err_code plan_jobs(struct judging *g, size_t i, struct after_plan *p
             add_wait(plan, g->plans[i].id, c, t);
         if (verdict == AFTER_NEVER && !plan->never) {
             plan->never = true;
-            plan->lost = t->id;
-            plan->why = after_why(g->e, t->id, t->step, state);
+            plan->lost = c->kind == AFTER_GROUP ? 0 : t->id;
+            plan->why = c->kind == AFTER_GROUP ? after_why_group(g->e, t->id, state)
+                                               : after_why(g->e, t->id, t->step, state);
         }
     }
     return E_OK;

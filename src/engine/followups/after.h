@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/map.h"
+#include "core/group/group.h"
 #include "core/job/job.h"
 #include "core/route/routing.h"
 #include "engine/jobs/submit.h"
@@ -81,6 +82,12 @@ int step_ends_state(const struct step_ends *s, int step);
 
 /* The verdict on a condition on a step in that state. */
 enum after_verdict step_verdict(enum after_on on, int state);
+
+/* The state of a job that has ended as the group has; STEP_OPEN: it has not. */
+int group_job_state(enum group_state state);
+
+/* Why a condition on a group is impossible.  In the batch's arena. */
+const char *after_why_group(struct engine *e, int64_t group, int state);
 
 /* Text that says why a condition is impossible; step 0: a condition on the job itself.  In the
  * batch's arena. */

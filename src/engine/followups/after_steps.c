@@ -98,3 +98,28 @@ const char *after_why(struct engine *e, int64_t job, int step, int state)
         snprintf(text, sizeof(text), "job %s, which it waited for, %s", id, word_for(state));
     return arena_strdup(batch_arena(e), slice_of(text));
 }
+
+int group_job_state(enum group_state state)
+{
+    switch (state) {
+    case GROUP_OPEN:
+    case GROUP_FINISHING: break;
+    case GROUP_DONE: return JOB_DONE;
+    case GROUP_FAILED: return JOB_FAILED;
+    case GROUP_CANCELLED: return JOB_CANCELLED;
+    }
+    return STEP_OPEN;
+}
+
+const char *after_why_group(struct engine *e, int64_t group, int state)
+{
+    char id[ID_TEXT_SIZE];
+    char text[200];
+
+    snprintf(text, sizeof(text), "group %s %s", id_format(group, id),
+             state == JOB_NONE        ? "is gone"
+             : state == JOB_DONE      ? "is done"
+             : state == JOB_CANCELLED ? "was cancelled"
+                                      : "has failed");
+    return arena_strdup(batch_arena(e), slice_of(text));
+}

@@ -67,7 +67,9 @@ static struct unfit judge(const struct queue *q, const struct chain_source *sour
 {
     struct unfit u = {.cause = JOB_CAUSE_START, .why = ERR_INIT};
 
-    if (source->depth > CHAIN_DEPTH_MAX) {
+    if (source->unfit != NULL) {
+        u.why = *source->unfit;
+    } else if (source->depth > CHAIN_DEPTH_MAX) {
         u.cause = JOB_CAUSE_DEPENDENCY;
         err_set(&u.why, E_INVALID,
                 "its chain has more than %d jobs, each started by the one before", CHAIN_DEPTH_MAX);
@@ -134,7 +136,7 @@ enum err_code chain_make(struct engine *e, const struct chain_source *source, st
         p->shared = 0;
     if (unfit.why.code != E_OK)
         return make_failed(e, &item, p, &unfit, err);
-    if (!queue_has_filters(p->queue))
+    if (!queue_has_filters(p->queue) || p->closes != 0) /* filters do not judge finalisers */
         return submit_create(e, &item, p, err);
     struct routing *kept = arena_alloc(&e->batch.arena, sizeof(*kept));
 
@@ -171,7 +173,7 @@ static enum err_code follow_queue(struct engine *e, struct slice name,
                                   const struct chain_source *source, struct err *err)
 {
     struct queue *q = queue_find(e, name);
-    struct plan plan = {.queue = q};
+    struct plan plan = {.queue = q, .group = source->group};
     struct err why = ERR_INIT;
 
     if (q != NULL)

@@ -25,6 +25,8 @@ struct chain_source {
     int depth;          /* of the new jobs in the chain */
     struct slice topic; /* that was published to, or empty */
     int priority;
+    int64_t group;           /* that the new jobs are members of; 0: none but the root */
+    const struct err *unfit; /* why the job cannot run; NULL: it may */
 };
 
 MUST_CHECK enum err_code chain_follow_one(struct engine *e, const struct dest *dest,

@@ -188,6 +188,7 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
         .queue = c->end->queue,
         .depth = c->routing.depth + 1,
         .priority = c->job.priority,
+        .group = c->job.group,
     };
 
     for (size_t first = *place;
@@ -252,7 +253,7 @@ static enum err_code set_held(struct engine *e, int64_t job, enum job_event even
 
 /* Stores the queue's destinations as they are now: its definition may change. */
 static enum err_code put_off(struct engine *e, struct stored_follow *f,
-                             const struct dest_list *of_queue, struct err *err)
+                             const struct dest_list *of_queue, int64_t group, struct err *err)
 {
     CLEANUP(buf) struct buf dests = BUF_INIT(PARAMS_MAX);
 
@@ -261,6 +262,8 @@ static enum err_code put_off(struct engine *e, struct stored_follow *f,
     f->dests = buf_slice(&dests);
     f->id = engine_new_id(e);
     fanout_put_off(e, f->id);
+    if (f->whole) /* its group must not end before these jobs are made */
+        groups_owe(e, group, 1);
     if (engine_write(e, err) != E_OK || store_follow_add(e->store, f, err) != E_OK)
         return err->code;
     return f->whole || f->step == 0 ? E_OK : set_held(e, f->job, JOB_EV_HOLD, err);
@@ -286,20 +289,24 @@ enum err_code follow_end(struct engine *e, const struct followup_end *end, struc
     if (!end->has_dests && (of_queue == NULL || of_queue->count == 0))
         return E_OK;
     if (fanout_is_used_up(e) && of_queue != NULL && of_queue->count > 0)
-        return put_off(e, &f, of_queue, err); /* it has destinations: no need to load it now */
+        return put_off(e, &f, of_queue, end->group,
+                       err); /* it has destinations: no need to load it now */
     if (look(&c, of_queue, &leads, err) != E_OK)
         return err->code;
     if (!leads)
         return E_OK;
     if (!fanout_is_used_up(e) && follow_some(&c, &f.place, err) != E_OK)
         return err->code;
-    return f.place == count_dests(&c) ? E_OK : put_off(e, &f, of_queue, err);
+    return f.place == count_dests(&c) ? E_OK : put_off(e, &f, of_queue, end->group, err);
 }
 
 /* ---- unfinished ends ---- */
 
-static enum err_code close_follow(struct engine *e, const struct stored_follow *f, struct err *err)
+static enum err_code close_follow(struct engine *e, const struct stored_follow *f, int64_t group,
+                                  struct err *err)
 {
+    if (f->whole)
+        groups_owe(e, group, -1);
     if (store_follow_remove(e->store, f->id, err) != E_OK)
         return err->code;
     return f->whole || f->step == 0 ? E_OK : set_held(e, f->job, JOB_EV_WAKE, err);
@@ -317,7 +324,7 @@ static enum err_code go_on(struct engine *e, struct stored_follow *f, struct err
     /* The row itself; counted last, so that at least one destination is followed. */
     fanout_use(&e->batch.followups.fanout, 1, 0);
     return f->place < count_dests(&c) ? store_follow_place(e->store, f->id, f->place, err)
-                                      : close_follow(e, f, err);
+                                      : close_follow(e, f, c.job.group, err);
 }
 
 /* A job with a next step is changed when its end has been followed.  All servers lock jobs before

@@ -30,6 +30,7 @@ struct engine;
 struct followup_end {
     int64_t job;
     int64_t queue;        /* in which it ended */
+    int64_t group;        /* that it is a member of; 0: none */
     enum job_state state; /* DONE FAILED CANCELLED; JOB_NONE: the job was removed */
     int step;             /* its number; 0: the job itself */
     bool whole;           /* the job has ended, not only a step of it */

@@ -160,7 +160,7 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
 {
     CLEANUP(buf) struct buf told = BUF_INIT(PARAMS_MAX);
     CLEANUP(buf) struct buf params = BUF_INIT(PARAMS_MAX);
-    struct chain_source own = *source;
+    struct chain_source own = *source; /* its jobs come from several, and are in no group */
 
     VEC_PUSH(&e->batch.followups.join_firings,
              ((struct join_firing){.join = join->id, .times = 1}));
@@ -170,6 +170,7 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     jtext_add_merged(&params, source->params.size == 0 ? SLICE("{}") : source->params,
                      buf_slice(&told));
     own.params = arena_copy(&e->batch.arena, buf_slice(&params));
+    own.group = 0;
     return lead_on(e, &def->then, &own, err);
 }
 

@@ -66,7 +66,8 @@ static enum err_code tell_one(struct told_end *t, const struct stored_wait *w, b
     enum after_verdict verdict = step_verdict(w->on, state);
 
     if (verdict == AFTER_NEVER)
-        why = after_why(t->e, w->target, w->step, state);
+        why = w->kind == AFTER_GROUP ? after_why_group(t->e, w->target, state)
+                                     : after_why(t->e, w->target, w->step, state);
     return waiter_judge(t->e, w, verdict, why, ret_busy, err);
 }
 

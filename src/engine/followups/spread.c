@@ -14,6 +14,7 @@
 #include "engine/followups/chain.h"
 #include "engine/followups/join.h"
 #include "engine/followups/topic.h"
+#include "engine/groups/groups.h"
 #include "engine/jobs/keys.h"
 #include "engine/jobs/submit.h"
 #include "engine/state.h"
@@ -88,7 +89,20 @@ static enum err_code make_chained(struct engine *e, const struct stored_spread *
                                   .topic = routing->topic,
                                   .priority = s->priority};
 
+    p->group = routing->group;
+
     return chain_make(e, &source, p, err);
+}
+
+/* Jobs that are decided and not made yet live in their group. */
+static void owe(struct engine *e, const struct stored_spread *s, int64_t n)
+{
+    struct routing routing;
+
+    if (!s->chained)
+        return;
+    routing_parse(s->routing, &e->batch.arena, &routing);
+    groups_owe(e, routing.group, n);
 }
 
 /* Creates the next n jobs.  A queue cannot be removed while it is a target. */
@@ -145,6 +159,7 @@ enum err_code spread_make(struct engine *e, struct stored_spread *s, bool *ret_l
     struct stored_spread rest = *s;
 
     rest.place = now;
+    owe(e, s, (int64_t)(s->n_targets - now));
     fanout_put_off(e, s->id);
     if (engine_write(e, err) != E_OK || store_spread_add(e->store, &rest, err) != E_OK)
         return err->code;
@@ -180,6 +195,7 @@ static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err
         return err->code;
     /* Params and body are stored already. */
     fanout_use(&e->batch.followups.fanout, n, n * s->labels.size);
+    owe(e, s, -(int64_t)n);
     /* The jobs must be written before the row goes: with the row goes what they share. */
     if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)
         return err->code;

@@ -62,7 +62,8 @@ enum err_code topic_publish(struct engine *e, struct slice topic, const struct c
 {
     struct spread_target *targets = NULL;
     size_t n = subscribed(e, topic, &targets);
-    struct routing routing = {.parent = source->job, .depth = source->depth, .topic = topic};
+    struct routing routing = {
+        .parent = source->job, .depth = source->depth, .topic = topic, .group = source->group};
     struct stored_spread spread = {.chained = true,
                                    .params = source->params,
                                    .labels = source->labels,

@@ -1,8 +1,8 @@
 /*
  * Waiting jobs: released when all conditions are met, cancelled when one is impossible.
  *
- * A job's conditions on jobs are stored before those on signals: if the first one left is on a
- * signal, all are.
+ * A job's conditions on jobs and groups are stored before those on signals: if the first one left
+ * is on a signal, all are.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/followups/waiter.h"
@@ -197,7 +197,7 @@ static enum err_code load_left(struct engine *e, int64_t waiter, int64_t but,
     if (store_waits_of(e->store, waiter, 2, wait_page_take, left, err) != E_OK)
         return err->code;
     drop(left, but);
-    if (left->count == 0 || left->items[0].kind == AFTER_JOB)
+    if (left->count == 0 || left->items[0].kind != AFTER_SIGNAL)
         return E_OK;
     left->count = 0;
     if (store_waits_of(e->store, waiter, AFTER_MAX, wait_page_take, left, err) != E_OK)
@@ -234,7 +234,7 @@ static enum err_code look(struct engine *e, int64_t waiter, int64_t met, bool *r
     *ret_busy = false;
     if (load_left(e, waiter, met, &left, err) != E_OK)
         return err->code;
-    if (left.count > 0 && left.items[0].kind == AFTER_JOB)
+    if (left.count > 0 && left.items[0].kind != AFTER_SIGNAL)
         holds = false;
     else if (left.count > 0 && levels_hold(e, &left, &holds, ret_busy, err) != E_OK)
         return err->code;
@@ -281,8 +281,9 @@ enum err_code waiter_judge(struct engine *e, const struct stored_wait *wait,
         return E_OK;
     if (engine_write(e, err) != E_OK)
         return err->code;
-    return verdict == AFTER_NEVER ? cancel(e, wait->waiter, wait->target, why, err)
-                                  : look(e, wait->waiter, wait->seq, ret_busy, err);
+    return verdict == AFTER_NEVER
+               ? cancel(e, wait->waiter, wait->kind == AFTER_GROUP ? 0 : wait->target, why, err)
+               : look(e, wait->waiter, wait->seq, ret_busy, err);
 }
 
 enum err_code after_forget(struct engine *e, const struct job *j, struct err *err)

@@ -15,6 +15,7 @@
 #include "engine/filters/filters.h"
 #include "engine/followups/topic.h"
 #include "engine/gates/lanes.h"
+#include "engine/groups/choose.h"
 #include "engine/jobs/rights.h"
 #include "engine/jobs/submit.h"
 #include "engine/state.h"
@@ -45,15 +46,18 @@ static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j,
     return E_OK;
 }
 
-/* On a shared store another server may end the job: its row must say that it has emitted. */
-static enum err_code mark_emitted(struct engine *e, const struct job *was, struct err *err)
+/* On a shared store another server may end the job: its row must say that it has emitted.  On any
+ * store it says that the job has opened groups, which do not end before it. */
+static enum err_code mark_emitted(struct engine *e, const struct job *was, bool opens,
+                                  struct err *err)
 {
     struct job now = *was;
     bool hit = false;
 
-    if (!must_tell_store(e) || was->emitted)
+    now.emitted = was->emitted || must_tell_store(e);
+    now.opened = was->opened || opens;
+    if (now.emitted == was->emitted && now.opened == was->opened)
         return E_OK;
-    now.emitted = true;
     if (store_job_update(e->store, was, &now, &hit, err) != E_OK)
         return err->code;
     if (!hit)
@@ -96,11 +100,12 @@ static enum err_code look_at_filters(struct engine *e, const struct submit_item 
     return keys == SUBMIT_KEYS_NOW ? filters_look(e, err) : filters_peek(e, err);
 }
 
-/* If one job is refused, all are. */
+/* If one job is refused, all are.  *ret_opens: they open groups. */
 static enum err_code judge_jobs(struct engine *e, struct op *op, const struct emit *x,
-                                enum submit_keys keys, struct plan *plans, size_t *ret_bad,
-                                struct err *err)
+                                const struct group_scope *scope, struct plan *plans,
+                                bool *ret_opens, size_t *ret_bad, struct err *err)
 {
+    enum submit_keys keys = scope->staged ? SUBMIT_KEYS_LATER : SUBMIT_KEYS_NOW;
     size_t bad = 0;
 
     if (keys == SUBMIT_KEYS_NOW && submit_take_keys(e, x->jobs, x->n_jobs, plans, err) != E_OK)
@@ -108,7 +113,9 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, const struct em
     for (size_t i = 0; i < x->n_jobs; i++)
         if (submit_judge(e, &x->jobs[i], keys, &plans[i], err) != E_OK)
             return err->code;
-    if (look_at_filters(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK ||
+    if (((scope->group != 0 || groups_any_chosen(x->jobs, x->n_jobs)) &&
+         groups_choose(e, scope, x->jobs, x->n_jobs, plans, ret_opens, err) != E_OK) ||
+        look_at_filters(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK ||
         submit_prepare(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK)
         return err->code;
     if (keys == SUBMIT_KEYS_NOW)
@@ -137,8 +144,11 @@ static enum err_code make_staged(struct engine *e, const struct emit *x, struct 
     for (size_t i = 0; i < x->n_jobs; i++) {
         if (plan_is_dropped(&plans[i])) {
             drops_note(e, plans[i].queue->id, &plans[i].ruling->drop);
+            groups_note_dropped(e, &plans[i]);
             continue;
         }
+        if (groups_join(e, &plans[i], err) != E_OK)
+            return err->code;
         struct job *j = &jobs[n++];
 
         *j = submit_make_job(e, &x->jobs[i], &plans[i]);
@@ -249,19 +259,19 @@ static enum err_code take_all(struct engine *e, struct op *op, const struct emit
 {
     struct plan *plans = arena_array(&e->batch.arena, x->n_jobs + 1, sizeof(*plans));
     int64_t row_id = engine_new_id(e); /* older than its jobs */
-    enum submit_keys keys;
-    bool staged = false;
+    struct group_scope scope = {
+        .group = j->group, .opener = j->id.v, .is_new = !j->opened, .lives = true};
+    bool opens = false;
     size_t n = 0;
 
-    if (judge_staging(e, x, &staged, err) != E_OK)
-        return err->code;
-    keys = staged ? SUBMIT_KEYS_LATER : SUBMIT_KEYS_NOW;
-    if (judge_jobs(e, op, x, keys, plans, ret_bad, err) != E_OK)
+    if (judge_staging(e, x, &scope.staged, err) != E_OK ||
+        judge_jobs(e, op, x, &scope, plans, &opens, ret_bad, err) != E_OK)
         return err->code;
     if (op->err.code != E_OK)
         return E_OK;
-    if (make_jobs(e, x, row_id, staged, plans, &n, err) != E_OK ||
-        mark_emitted(e, j, err) != E_OK || note_emit(e, x, staged ? n : 0, err) != E_OK)
+    if (make_jobs(e, x, row_id, scope.staged, plans, &n, err) != E_OK ||
+        mark_emitted(e, j, opens, err) != E_OK ||
+        note_emit(e, x, scope.staged ? n : 0, err) != E_OK)
         return err->code;
     buf_add_char(&op->reply, '{');
     submit_add_ids(&op->reply, plans, x->n_jobs);
@@ -390,9 +400,12 @@ static bool refuse_emitted(const struct topic_list *list, const struct plan *pla
     return true;
 }
 
-enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
-                                struct plan **ret_plans, struct err *refused, struct err *err)
+enum err_code emit_judge_finish(struct engine *e, const struct job *j,
+                                const struct finish_item *item, struct plan **ret_plans,
+                                bool *ret_opens, struct err *refused, struct err *err)
 {
+    const struct group_scope scope = {
+        .group = j->group, .opener = j->id.v, .is_new = !j->opened, .lives = true};
     struct topic_list list;
     size_t bad = 0;
 
@@ -409,6 +422,12 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
         if (refuse_emitted(&list, plans, i, refused))
             return E_OK;
     }
+    if ((scope.group != 0 || groups_any_chosen(list.items, list.n)) &&
+        groups_choose(e, &scope, list.items, list.n, plans, ret_opens, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < list.n; i++)
+        if (refuse_emitted(&list, plans, i, refused))
+            return E_OK;
     if (submit_take_keys(e, list.items, list.n, plans, err) != E_OK)
         return err->code;
     /* As for staged jobs, a known key is no error, whatever its content: jobs that would wait for

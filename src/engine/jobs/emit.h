@@ -54,11 +54,11 @@ MUST_CHECK enum err_code emit_run(struct engine *e, struct op *op, struct err *e
 struct fanout emit_cost(const struct engine *e, const struct exchange *x);
 bool emit_is_too_much(const struct engine *e, const struct exchange *x, struct err *refused);
 
-/* Judges what a finish emits, before anything is written: one plan for each job in the batch's
- * arena, or `refused`. */
-MUST_CHECK enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
-                                           struct plan **ret_plans, struct err *refused,
-                                           struct err *err);
+/* Judges what a finish of `job` emits, before anything is written: one plan for each job in the
+ * batch's arena, or `refused`.  *ret_opens: it opens groups. */
+MUST_CHECK enum err_code emit_judge_finish(struct engine *e, const struct job *job,
+                                           const struct finish_item *item, struct plan **ret_plans,
+                                           bool *ret_opens, struct err *refused, struct err *err);
 
 /* Creates the emitted jobs after the finish is written.  A job whose key is known is skipped. */
 MUST_CHECK enum err_code emit_make_finish(struct engine *e, const struct finish_item *item,

@@ -126,6 +126,7 @@ static void note_dropped(struct engine *e, const struct job *j)
     struct queue *q = queue_by_id(e, j->queue);
 
     counts_add(&e->batch.counts, q->id, JOB_STAGED, -1);
+    groups_forget_staged(e, j);
     effects_removed(e, j);
     effects_event(e, j, q, "dropped");
     e->batch.removed_some = true;
@@ -175,6 +176,8 @@ static bool is_dropped(struct engine *e, const struct job *j,
     *ret_ruling = r;
     if (r != NULL && r->verdict == VERDICT_DROP)
         drops_note(e, j->queue, &r->drop);
+    if (r != NULL && r->verdict == VERDICT_DROP && j->group != 0)
+        groups_delta(e, j->group)->counts.dropped++;
     return r != NULL && r->verdict != VERDICT_KEEP && r->verdict != VERDICT_REUSE;
 }
 

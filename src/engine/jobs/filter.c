@@ -79,7 +79,7 @@ static bool text_matches(struct slice text, const struct job *j)
 
 bool filter_matches(const struct job_filter *f, int64_t queue, const struct job *j)
 {
-    if (queue != 0 && j->queue != queue)
+    if ((queue != 0 && j->queue != queue) || (f->group != 0 && j->group != f->group))
         return false;
     if (j->id.v < f->first_id || (f->last_id != 0 && j->id.v > f->last_id))
         return false;
@@ -97,6 +97,7 @@ void filter_to_json(const struct job_filter *f, struct slice target, struct buf 
 {
     buf_addf(out, "{\"states\":%u,\"before\":%lld", f->states, (long long)f->ended_before_at);
     jtext_put_int(out, "first", f->first_id);
+    jtext_put_int(out, "group", f->group);
     jtext_put_string(out, "queue", f->queue);
     jtext_put_string(out, "text", f->text);
     jtext_put_raw(out, "labels", f->labels.size > 0 ? f->labels : SLICE("{}"));
@@ -128,6 +129,7 @@ void filter_from_json(struct slice json, struct arena *arena, struct job_filter 
         .states = (unsigned)int_member(json, "states"),
         .ended_before_at = int_member(json, "before"),
         .first_id = int_member(json, "first"),
+        .group = int_member(json, "group"),
         .queue = string_member(json, "queue", arena),
         .text = string_member(json, "text", arena),
         .labels = slice_equal(labels, SLICE("{}")) ? slice_make(NULL, 0) : labels,

@@ -8,6 +8,7 @@
 #include "engine/jobs/finish.h"
 
 #include "base/jtext/jtext.h"
+#include "core/group/merge_patch.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
 #include "engine/followups/route.h"
@@ -234,7 +235,7 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
 /* Jobs, signals and steps: they count only when the attempt is done, and are judged then. */
 static bool brings_more(const struct finish_item *item)
 {
-    return item->n_emit > 0 || item->n_raises > 0 || item->steps.size > 0;
+    return item->n_emit > 0 || item->n_raises > 0 || item->steps.size > 0 || item->group.size > 0;
 }
 
 static struct finish_item without_more(const struct finish_item *told)
@@ -242,7 +243,7 @@ static struct finish_item without_more(const struct finish_item *told)
     struct finish_item item = *told;
 
     item.n_emit = item.n_raises = 0;
-    item.steps = slice_make(NULL, 0);
+    item.steps = item.group = slice_make(NULL, 0);
     return item;
 }
 
@@ -307,9 +308,10 @@ static enum err_code judge_set(struct engine *e, const struct op *op, const stru
 }
 
 /* Judges the emitted jobs; item->emit becomes the jobs with the limits of this one. */
-static enum err_code judge_emits(struct engine *e, const struct job *j, struct finish_item *item,
+static enum err_code judge_emits(struct engine *e, struct job *j, struct finish_item *item,
                                  struct plan **ret_plans, struct err *refused, struct err *err)
 {
+    bool opens = false;
     size_t bad = 0;
 
     if (rights_judge_emits(e, j, &item->emit, item->n_emit, &bad, refused, err) != E_OK)
@@ -318,15 +320,38 @@ static enum err_code judge_emits(struct engine *e, const struct job *j, struct f
         (void)err_wrap(refused, "emit[%zu]", bad);
         return E_OK;
     }
-    return emit_judge_finish(e, item, ret_plans, refused, err);
+    if (emit_judge_finish(e, j, item, ret_plans, &opens, refused, err) != E_OK)
+        return err->code;
+    j->opened = j->opened || opens;
+    return E_OK;
 }
 
-/* Judges emits and added steps before anything is written. */
-static enum err_code judge_more(struct engine *e, const struct job *j, struct finish_item *item,
+/* Data of the job's group, or of the root: refuses what makes it too large. */
+static enum err_code judge_group(struct engine *e, const struct job *j, struct slice patch,
+                                 struct err *refused, struct err *err)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(2 * GROUP_DATA_MAX);
+    struct stored_group group;
+
+    if (store_group_load(e->store, j->group != 0 ? j->group : GROUP_ROOT, &e->batch.arena, &group,
+                         err) != E_OK)
+        return err->code;
+    merge_patch_add(&b, group.data, patch);
+    if (b.overflowed || b.size > GROUP_DATA_MAX)
+        err_set(refused, E_TOO_LARGE, "group: its data would have more than %d bytes",
+                GROUP_DATA_MAX);
+    return E_OK;
+}
+
+/* Judges emits and added steps before anything is written; j->opened: the emits open groups. */
+static enum err_code judge_more(struct engine *e, struct job *j, struct finish_item *item,
                                 struct attempt_gain *gain, struct plan **ret_plans,
                                 struct err *refused, struct err *err)
 {
     if (item->n_emit > 0 && judge_emits(e, j, item, ret_plans, refused, err) != E_OK)
+        return err->code;
+    if (item->group.size > 0 && refused->code == E_OK &&
+        judge_group(e, j, item->group, refused, err) != E_OK)
         return err->code;
     if (item->steps.size == 0 || refused->code != E_OK)
         return E_OK;
@@ -344,11 +369,14 @@ static bool emits_waiters(const struct finish_item *item)
     return false;
 }
 
-static enum err_code make_more(struct engine *e, const struct finish_item *item, struct plan *plans,
-                               struct err *err)
+static enum err_code make_more(struct engine *e, const struct job *j,
+                               const struct finish_item *item, struct plan *plans, struct err *err)
 {
     int64_t level;
 
+    if (item->group.size > 0)
+        VEC_PUSH(&e->batch.groups.patches,
+                 ((struct group_patch){j->group != 0 ? j->group : GROUP_ROOT, item->group}));
     if (item->n_emit > 0 && emit_make_finish(e, item, plans, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < item->n_raises; i++)
@@ -392,7 +420,7 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
     }
     j.awaited = j.awaited || emits_waiters(item);
     if (attempt_end_run(e, &j, &end, &gain, err) != E_OK ||
-        (brings_more(item) && make_more(e, item, plans, err) != E_OK))
+        (brings_more(item) && make_more(e, &j, item, plans, err) != E_OK))
         return err->code;
     add_result(op, item, &refused, false);
     return add_state(e, op, item, err);

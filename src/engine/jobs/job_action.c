@@ -13,6 +13,7 @@
 #include "engine/followups/route.h"
 #include "engine/followups/waiter.h"
 #include "engine/gates/lanes.h"
+#include "engine/groups/choose.h"
 #include "engine/jobs/job_end.h"
 #include "engine/jobs/rights.h"
 #include "engine/queues/accept.h"
@@ -151,6 +152,9 @@ static struct job begun_again(const struct job *j)
         .token = j->token,
         .prev_token = j->prev_token,
         .returned = j->returned,
+        .group = j->group,
+        .lane = j->lane,
+        .closes = j->closes,
     };
 }
 
@@ -388,6 +392,27 @@ static enum err_code patch(struct engine *e, const struct job_action *action, co
     return change(e, j, &now, "changed", ret, err);
 }
 
+/* A copy is a member of the same group if that is open. */
+static enum err_code stay_in_group(struct engine *e, const struct job *j, struct job *copy,
+                                   struct err *err)
+{
+    struct err closed = ERR_INIT;
+    struct stored_group group;
+
+    if (j->group == 0)
+        return E_OK;
+    if (store_group_load(e->store, j->group, &e->batch.arena, &group, err) != E_OK)
+        return err->code;
+    if (group.id == 0)
+        return E_OK;
+    group_refuse_closed(&group, &closed);
+    if (closed.code == E_OK) {
+        copy->group = j->group;
+        groups_delta(e, j->group)->joined = true;
+    }
+    return E_OK;
+}
+
 static enum err_code clone(struct engine *e, const struct job_action *action, const struct job *j,
                            struct job_action_result *ret, struct err *err)
 {
@@ -408,8 +433,8 @@ static enum err_code clone(struct engine *e, const struct job_action *action, co
     if (queue_accepts(queue_by_id(e, copy.queue), route_sees(e, &copy, copy.params), copy.options,
                       &ret->refused) != E_OK)
         return E_OK;
-    if (engine_write(e, err) != E_OK || lane_assign(e, &copy, err) != E_OK ||
-        store_jobs_insert(e->store, &copy, 1, err) != E_OK)
+    if (engine_write(e, err) != E_OK || stay_in_group(e, j, &copy, err) != E_OK ||
+        lane_assign(e, &copy, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
         return err->code;
     effects_move(e, &copy, JOB_NONE, NULL, "submitted");
     e->batch.tally.submitted++;
@@ -439,6 +464,7 @@ static enum err_code remove_job(struct engine *e, const struct job_action *actio
     counts_add(&e->batch.counts, q->id, j->state, -1);
     if (j->state == JOB_READY)
         ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
+    groups_removed(e, j);
     effects_removed(e, j);
     effects_event(e, j, q, "deleted");
     e->batch.tally.deleted++;

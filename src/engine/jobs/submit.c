@@ -16,6 +16,7 @@
 #include "engine/followups/route.h"
 #include "engine/followups/waiter.h"
 #include "engine/gates/lanes.h"
+#include "engine/groups/choose.h"
 #include "engine/jobs/job_action.h"
 #include "engine/jobs/keys.h"
 #include "engine/queues/accept.h"
@@ -72,18 +73,40 @@ enum err_code submit_prepare_keys(struct engine *e, struct err *err)
     return keys_look(e, err) != E_OK ? err->code : keys_take(e, err);
 }
 
+/* ---- groups ---- */
+
+/* The groups that jobs of the request name or open.  Those of NDJSON are known by a number that its
+ * chunks share. */
+static enum err_code choose_groups(struct engine *e, struct submit *s,
+                                   const struct submit_item *items, size_t n, struct plan *plans,
+                                   struct err *err)
+{
+    struct group_scope scope = {.is_new = s->request == 0, .lives = s->goes_on};
+    bool opens = false;
+
+    if (!groups_any_chosen(items, n))
+        return E_OK;
+    if (s->request == 0)
+        s->request = engine_new_id(e);
+    scope.opener = s->request;
+    scope.node = s->goes_on ? (int64_t)e->node + 1 : 0;
+    return groups_choose(e, &scope, items, n, plans, &opens, err);
+}
+
 enum err_code submit_look_at_filters(struct engine *e, struct err *err)
 {
     bool any = false;
 
     for (size_t i = 0; i < e->batch.n_ops && e->queues.filtered > 0; i++) {
-        const struct submit *s = &e->batch.ops[i]->submit;
+        struct submit *s = &e->batch.ops[i]->submit;
 
         for (size_t k = 0; e->batch.ops[i]->kind == OP_SUBMIT && k < s->n_items; k++) {
             struct plan p = {.queue = queue_find(e, s->items[k].queue)};
 
             if (p.queue == NULL || !queue_has_filters(p.queue))
                 continue;
+            if (choose_groups(e, s, &s->items[k], 1, &p, err) != E_OK)
+                return err->code;
             submit_want_filters(e, &s->items[k], &p);
             any = true;
         }
@@ -208,7 +231,7 @@ static struct filter_job filter_job_of(struct engine *e, const struct submit_ite
 
     if (item->step > 0)
         params = route_params(params, assigned_before(e, item), item->step_params, &e->batch.arena);
-    return (struct filter_job){.queue = p->queue, .params = params, .id = p->id};
+    return (struct filter_job){.queue = p->queue, .params = params, .group = p->group, .id = p->id};
 }
 
 void submit_want_filters(struct engine *e, const struct submit_item *item, const struct plan *p)
@@ -330,6 +353,8 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
         .labels = item->labels,
         .options = item->options,
         .shared = p->shared,
+        .group = p->group,
+        .closes = p->closes,
     };
 
     if (item->routing != NULL || p->after != NULL)
@@ -383,9 +408,11 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
 {
     if (p->id == 0)
         p->id = id_for(e, p);
+    if (engine_write(e, err) != E_OK || groups_join(e, p, err) != E_OK)
+        return err->code;
     struct job j = submit_make_job(e, item, p);
 
-    if (engine_write(e, err) != E_OK || lane_assign(e, &j, err) != E_OK)
+    if (lane_assign(e, &j, err) != E_OK)
         return err->code;
     VEC_PUSH(&e->batch.new_jobs, j);
     if (item->key.size > 0)
@@ -601,6 +628,7 @@ static enum err_code make(struct engine *e, const struct submit_item *item, stru
         return E_OK;
     if (plan_is_dropped(p)) {
         drops_note(e, p->queue->id, &p->ruling->drop);
+        groups_note_dropped(e, p);
         return E_OK;
     }
     if (p->ruling != NULL && p->ruling->verdict != VERDICT_KEEP)
@@ -624,13 +652,14 @@ enum err_code submit_make_unasked(struct engine *e, const struct submit_item *it
 
 static enum err_code run_lines(struct engine *e, struct op *op, struct plan *plans, struct err *err)
 {
-    const struct submit *s = &op->submit;
+    struct submit *s = &op->submit;
 
     for (size_t i = 0; i < s->n_items; i++) {
         struct plan *p = &plans[i];
 
         filters_begin(e);
         if (submit_judge(e, &s->items[i], SUBMIT_KEYS_NOW, p, err) != E_OK ||
+            choose_groups(e, s, &s->items[i], 1, p, err) != E_OK ||
             submit_prepare(e, &s->items[i], 1, SUBMIT_KEYS_NOW, p, err) != E_OK ||
             make(e, &s->items[i], p, err) != E_OK)
             return err->code;
@@ -638,6 +667,8 @@ static enum err_code run_lines(struct engine *e, struct op *op, struct plan *pla
             filters_undo(e);
         add_line(&op->reply, s->first_line + i, p);
     }
+    if (s->is_over && s->request != 0)
+        VEC_PUSH(&e->batch.groups.openers, s->request);
     return E_OK;
 }
 
@@ -677,6 +708,8 @@ static enum err_code run_whole(struct engine *e, struct op *op, struct plan *pla
     for (size_t i = 0; i < s->n_items; i++)
         if (submit_judge(e, &s->items[i], SUBMIT_KEYS_NOW, &plans[i], err) != E_OK)
             return err->code;
+    if (choose_groups(e, s, s->items, s->n_items, plans, err) != E_OK)
+        return err->code;
     if (!all_sound(op, plans))
         return E_OK;
     filters_begin(e);

@@ -15,6 +15,8 @@
 #include "engine/op.h"
 
 struct after_plan;
+struct group_choice;
+struct group_opening;
 struct engine;
 struct filter_ruling;
 struct queue;
@@ -30,7 +32,12 @@ struct plan {
     int64_t log_size;               /* of the redone job's earlier log */
     bool awaited;                   /* another job of the same array waits for it */
     const struct after_plan *after; /* NULL: no conditions */
-    int64_t shared;                 /* params and body are in the store already, under this id */
+    int64_t group;                  /* that it is a member of; 0: none but the root */
+    int64_t closes;                 /* the group whose finaliser it is; 0: none */
+    struct group_opening *opening;  /* the group that it names or opens; NULL: neither */
+    const struct group_choice *choice;
+    bool staged;    /* in that group */
+    int64_t shared; /* params and body are in the store already, under this id */
     /* What the filters of its queue say; NULL: it is kept, without a word. */
     const struct filter_ruling *ruling;
 };

@@ -72,6 +72,7 @@ extern const struct define_rules queue_define_rules;    /* change.c */
 extern const struct define_rules join_define_rules;     /* followups/join.c */
 extern const struct define_rules resource_define_rules; /* gates/resource.c */
 extern const struct define_rules schedule_define_rules; /* clock/schedule.c */
+extern const struct define_rules group_define_rules;    /* groups/kinds.c */
 
 /* OP_DEFINE. */
 MUST_CHECK enum err_code define_run(struct engine *e, struct op *op, struct err *err);

@@ -14,6 +14,7 @@ const struct define_rules *define_rules_of(enum definition_kind kind)
         [DEFINITION_JOIN] = &join_define_rules,
         [DEFINITION_RESOURCE] = &resource_define_rules,
         [DEFINITION_SCHEDULE] = &schedule_define_rules,
+        [DEFINITION_GROUP] = &group_define_rules,
     };
 
     return rules[kind];

@@ -16,6 +16,7 @@ struct query_view {
     VEC(struct stored_worker) workers;
     struct names served; /* queues that a live worker serves */
     struct names broken; /* queue to struct broken_queue: workers that cannot start its program */
+    struct map groups;   /* by id: struct stored_group, in the arena */
     int64_t now_at;
 };
 

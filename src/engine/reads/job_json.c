@@ -200,6 +200,10 @@ void jtext_add_claimed(struct buf *b, const struct job *j, const struct claimed_
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
     add_raw(b, "cursor", j->cursor);
+    if (texts->group.size > 0) {
+        jtext_add_comma(b);
+        buf_add_slice(b, texts->group);
+    }
     if (texts->more.size > 0) {
         jtext_add_comma(b);
         buf_add_slice(b, texts->more);

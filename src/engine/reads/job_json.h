@@ -40,6 +40,7 @@ void jtext_add_grant(struct buf *b, const struct job *j, struct slice queue);
 struct claimed_texts {
     struct slice lease;
     struct slice grant; /* what jtext_add_grant wrote */
+    struct slice group; /* members about its group; or empty */
     struct slice more;  /* members that its routing adds; or empty */
     const char *url;    /* the base of full ids; NULL: none */
 };

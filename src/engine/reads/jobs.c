@@ -11,6 +11,7 @@
 #include "base/jtext/jtext.h"
 #include "core/route/routing.h"
 #include "engine/jobs/filter.h"
+#include "engine/reads/groups.h"
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
 #include "store/clock/expiries.h"
@@ -135,6 +136,30 @@ static void add_reason(struct buf *b, const struct reason *r)
     buf_add_char(b, '}');
 }
 
+/* ---- a group that starts nothing ---- */
+
+/* Said of all its jobs from the moment on that it is held, whether they are marked yet or not. */
+static enum err_code say_group(struct query_view *v, const struct job *j, struct reason *r,
+                               struct err *err)
+{
+    const struct stored_group *by = NULL;
+    unsigned flags = 0;
+    char id[ID_TEXT_SIZE];
+
+    if (j->group == 0 || j->state == JOB_STAGED || !job_state_waits(j->state))
+        return E_OK;
+    if (view_group_flags(v, j->group, &flags, &by, err) != E_OK)
+        return err->code;
+    if (by == NULL)
+        return E_OK;
+    struct slice name = utf8_cut(by->name, REASON_NAME);
+
+    say(r, "group", "group %s%s%.*s is %s", id_format(by->id, id), name.size > 0 ? " " : "",
+        (int)name.size, name.data == NULL ? "" : name.data,
+        group_cancels(flags) ? "being cancelled" : "paused");
+    return E_OK;
+}
+
 /* ---- what a job waits for ---- */
 
 /* The first of its conditions that do not hold, and how many there are. */
@@ -184,6 +209,19 @@ static enum err_code say_signal(struct query_view *v, const struct stored_wait *
     return E_OK;
 }
 
+static enum err_code say_awaited_group(struct query_view *v, const struct stored_wait *w,
+                                       struct reason *r, struct err *err)
+{
+    const struct stored_group *g = NULL;
+    char id[ID_TEXT_SIZE];
+
+    if (view_group(v, w->target, &g, err) != E_OK)
+        return err->code;
+    say(r, "after", "waits for group %s (%s)", id_format(w->target, id),
+        g->id == 0 ? "gone" : group_state_name(g->state));
+    return E_OK;
+}
+
 static enum err_code say_after(struct query_view *v, const struct job *j, struct reason *r,
                                struct err *err)
 {
@@ -194,8 +232,9 @@ static enum err_code say_after(struct query_view *v, const struct job *j, struct
         return err->code;
     if (first.count == 0)
         return E_OK;
-    if ((first.wait.kind == AFTER_JOB ? say_job(v, &first.wait, r, err)
-                                      : say_signal(v, &first.wait, r, err)) != E_OK)
+    if ((first.wait.kind == AFTER_JOB     ? say_job(v, &first.wait, r, err)
+         : first.wait.kind == AFTER_GROUP ? say_awaited_group(v, &first.wait, r, err)
+                                          : say_signal(v, &first.wait, r, err)) != E_OK)
         return err->code;
     length = strlen(r->text);
     if (first.count > 1)
@@ -242,6 +281,10 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     if (worker.size > 0)
         jtext_put_string(b, "worker", worker);
     jtext_add_routing(b, j, whole);
+    if (view_add_group(v, b, j->group, err) != E_OK || say_group(v, j, &r, err) != E_OK)
+        return err->code;
+    if (j->closes != 0)
+        jtext_add_id(b, "closes", j->closes);
     jtext_add_job_url(b, q->url, j->id.v);
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
         return err->code;
@@ -412,6 +455,7 @@ static enum err_code read_window(struct query_view *v, struct window *w, int64_t
             continue;
         const struct store_walk walk = {.which = (enum store_stretch)s,
                                         .text = f->text,
+                                        .group = f->group,
                                         .reads = filter_reads(f),
                                         .limit = WINDOW_ROWS,
                                         .on_job = take_row,

@@ -266,5 +266,6 @@ void query_run(struct store *store, struct query *q)
     VEC_DEINIT(&v.workers);
     names_deinit(&v.served);
     names_deinit(&v.broken);
+    map_deinit(&v.groups);
     arena_deinit(&v.arena);
 }

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/op.h"
+#include "store/groups/groups.h"
 
 struct store;
 
@@ -42,6 +43,9 @@ struct store;
  *   SCHEDULE   one of them, with its next times and what became of the last ones
  *   TOPICS     {"topics":[…]} with the queues that are subscribed
  *   TOPIC      one of them
+ *   GROUPS     {"groups":[…],"cursor"}
+ *   GROUP      one of them
+ *   GROUP_RESULTS  NDJSON: ended members, a page of them
  */
 #define QUERY_KINDS(X)                                          \
     X(JOB, job, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)         \
@@ -66,7 +70,10 @@ struct store;
     X(SCHEDULES, schedules, 0)                                  \
     X(SCHEDULE, schedule, 0)                                    \
     X(TOPICS, topics, QUERY_QUEUE_NAMES)                        \
-    X(TOPIC, topic, QUERY_QUEUE_NAMES)
+    X(TOPIC, topic, QUERY_QUEUE_NAMES)                          \
+    X(GROUPS, groups, 0)                                        \
+    X(GROUP, group, 0)                                          \
+    X(GROUP_RESULTS, group_results, QUERY_QUEUE_NAMES)
 
 enum { QUERY_QUEUE_NAMES = 1, QUERY_WORKER_NAMES = 2 };
 
@@ -79,6 +86,8 @@ struct query {
     int64_t id;                  /* JOB, LOG, BULK */
     struct slice name;           /* QUEUE, QUEUE_LOG, DROPS, SIGNAL, JOIN, SCHEDULE, TOPIC */
     struct job_filter filter;    /* JOBS, PLAN */
+    struct groups_wanted groups; /* GROUPS: kind, parent, state */
+    int64_t last_id;             /* GROUP_RESULTS, in and out: the last member that was read */
     enum job_action_kind action; /* PLAN; `name` is the queue that MOVE goes to */
     bool whole;                  /* JOBS: values of any size, but no bodies */
     int limit;                   /* of lists: 1 to 1000; SCHEDULE: how many next times */
@@ -95,7 +104,7 @@ struct query {
     int64_t log_size;  /* LOG, out: bytes in all */
     int64_t log_first; /* LOG, out: offset of the first byte in `reply` */
     bool log_ended;    /* LOG, out: the job has ended, nothing more will come */
-    bool ended;        /* JOB, out */
+    bool ended;        /* JOB, GROUP_RESULTS (nothing is left), out */
 
     void (*done)(struct query *q);
     void *owner;

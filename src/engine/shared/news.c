@@ -129,7 +129,7 @@ static enum err_code tell_changes(struct engine *e, struct err *err)
 {
     int64_t changes = 0;
 
-    if (!e->batch.queues_changed)
+    if (!e->batch.queues_changed && !e->batch.groups.held_changed)
         return E_OK;
     if (store_queues_changed(e->store, &changes, err) != E_OK)
         return err->code;

@@ -17,6 +17,7 @@
 #include "engine/claims/claim.h"
 #include "engine/claims/ready.h"
 #include "engine/gates/gating.h"
+#include "engine/groups/group_op.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
@@ -160,6 +161,7 @@ static enum err_code load_queues(struct engine *e, const struct store_view *view
         return E_OK;
     if (queues_load(e, err) != E_OK)
         return err->code;
+    e->groups.held_is_stale = true;
     e->shared.queue_changes = view->changes;
     e->waiting.grants_due = true;
     return E_OK;
@@ -192,7 +194,8 @@ static enum err_code load_all(struct engine *e, const struct store_seat *seat, s
     if (begin(e, STORE_ALONE, &view, err) != E_OK || begin_ids(e, seat, err) != E_OK ||
         load_queues(e, &view, err) != E_OK || leases_load(e, err) != E_OK ||
         queue_add_default(e, err) != E_OK || load_claims(e, err) != E_OK ||
-        engine_write(e, err) != E_OK || store_due_bound(e->store, e->now.wall_at, err) != E_OK)
+        engine_write(e, err) != E_OK || groups_open(e, err) != E_OK ||
+        store_due_bound(e->store, e->now.wall_at, err) != E_OK)
         return err->code;
     workers_free(e);
     e->bulk.has_work = true;
@@ -320,7 +323,8 @@ enum err_code shared_begin(struct engine *e, struct err *err)
     if (!e->shared.is_on || !must_begin(e, ops, n))
         return E_OK;
     for (size_t i = 0; i < n; i++)
-        if (ops[i]->kind == OP_DEFINE || ops[i]->kind == OP_QUEUE || ops[i]->kind == OP_SUBSCRIBE)
+        if (ops[i]->kind == OP_DEFINE || ops[i]->kind == OP_QUEUE || ops[i]->kind == OP_SUBSCRIBE ||
+            group_op_is_alone(ops[i]))
             company = STORE_ALONE;
     if (begin(e, company, &view, err) != E_OK || load_queues(e, &view, err) != E_OK)
         return err->code;

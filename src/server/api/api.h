@@ -23,6 +23,7 @@ struct object;
     X(joins)         \
     X(resources)     \
     X(schedules)     \
+    X(groups)        \
     X(server)        \
     X(admin)
 
@@ -32,6 +33,7 @@ API_NOUNS(API_TABLE)
 
 handler_fn jobs_create_lines;    /* streams/lines.c: POST /v1/jobs with an NDJSON body */
 handler_fn log_show, log_append; /* streams/logs.c */
+handler_fn group_results;        /* streams/results.c */
 handler_fn events_subscribe;     /* streams/events.c */
 
 /* Definitions of any kind; what: enum definition_kind. */

@@ -220,6 +220,7 @@ static const struct route jobs_rows[] = {
                    {"since", "string",
                     "Only jobs created since this instant, or within this length: 2h."},
                    {"id", "string", "Only jobs whose id begins with this."},
+                   {"group", "string", "Only members of this group."},
                    {"whole", "boolean", "Show values above 4 KiB whole instead of in `cut`."},
                    {"limit", "integer", "Maximum items, 1 to 1000 (default 50)."},
                    {"cursor", "string", "Continues after the reply that had this cursor."}},

@@ -114,6 +114,8 @@ static const struct field finish_fields[] = {
                  .help = "Jobs that are made in the same commit."),
     FIELD_CUSTOM("raise", read_raises, .null = true, .schema = "Slots",
                  .help = "Signals to raise: name and count."),
+    FIELD_OBJECT("group", finish_item, group, .null = true, .schema = "Params",
+                 .help = "Merged into the data of its group."),
     FIELD_CUSTOM("steps", read_steps, .null = true,
                  .schema = "{'type':'array','items':{'$ref':'#/components/schemas/Step'}}",
                  .help = "Added to the route."),

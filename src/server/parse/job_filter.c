@@ -5,6 +5,8 @@
 #include "base/id.h"
 #include "base/jtext/jtext.h"
 #include "base/text/nearest.h"
+#include "core/group/choice.h"
+#include "core/group/row.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "core/submit/job.h"
@@ -127,6 +129,12 @@ enum err_code job_filter_from_params(struct request *r, struct job_filter *filte
         return err_wrap(err, "since");
     if (id_from_params(r, filter, err) != E_OK)
         return err->code;
+    struct slice group = request_param(r, "group");
+
+    if (group.data != NULL && group_id_parse(group, &filter->group, err) != E_OK)
+        return err_wrap(err, "group");
+    if (filter->group == GROUP_ROOT) /* it holds everything */
+        filter->group = 0;
     filter->queue = request_param(r, "queue");
     filter->text = request_param(r, "text");
     filter->labels = labels_from_params(r, arena);

@@ -51,6 +51,8 @@ static const struct {
     TOTAL(retained, "Jobs removed by retention."),
     TOTAL(fired, "Firings of schedules."),
     TOTAL(expired, "Jobs cancelled because they had not started in time."),
+    TOTAL(groups_opened, "Groups opened."),
+    TOTAL(groups_ended, "Groups that have ended."),
 #undef TOTAL
 };
 

@@ -2,6 +2,8 @@
 #include "base/jtext/jtext.h"
 #include "core/clock/schedule_def.h"
 #include "core/gate/lane_def.h"
+#include "core/group/choice.h"
+#include "core/group/group_def.h"
 #include "core/job/state.h"
 #include "core/queue/keys.h"
 #include "core/route/join_def.h"
@@ -16,10 +18,11 @@
 
 /* What requests bring is described by the tables that read it: those of routes, and these. */
 static const struct object *const parts[] = {
-    &job_object,      &step_object,    &record_object, &after_object,    &dest_object,
-    &retry_object,    &queue_object,   &join_object,   &schedule_object, &claim_object,
-    &finishes_object, &touches_object, &finish_object, &touch_object,    &log_object,
-    &worker_object,   &lane_object,    &emit_object,   &filter_object,
+    &job_object,      &step_object,       &record_object, &after_object,    &dest_object,
+    &retry_object,    &queue_object,      &join_object,   &schedule_object, &claim_object,
+    &finishes_object, &touches_object,    &finish_object, &touch_object,    &log_object,
+    &worker_object,   &lane_object,       &emit_object,   &filter_object,   &group_object,
+    &finally_object,  &group_open_object,
 };
 
 static void write_names(struct buf *out, const char *name, const char *(*name_of)(unsigned n),

@@ -18,8 +18,8 @@
 struct event_delivery {
     struct delivery delivery;
     struct events *events;
-    struct event event; /* `queue` points at the name below */
-    char name[];
+    struct event event; /* its texts are copied below */
+    char texts[];
 };
 
 static bool is_wanted(const struct events *ev, const struct event *event)
@@ -32,6 +32,16 @@ static bool is_wanted(const struct events *ev, const struct event *event)
 
 static void deliver_event(struct delivery *d);
 
+static struct slice copy_text(char **to, struct slice text)
+{
+    char *at = *to;
+
+    if (text.size > 0)
+        memcpy(at, text.data, text.size);
+    *to += text.size;
+    return slice_make(at, text.size);
+}
+
 void events_happened(void *ctx, const struct event *event)
 {
     struct events *ev = ctx;
@@ -42,14 +52,16 @@ void events_happened(void *ctx, const struct event *event)
         atomic_store(&ev->lost, true);
         return;
     }
-    struct event_delivery *m = mem_alloc(sizeof(*m) + event->queue.size);
+    struct event_delivery *m = mem_alloc(sizeof(*m) + event->queue.size + event->group_kind.size +
+                                         event->name.size);
+    char *to = m->texts;
 
     m->delivery.deliver = deliver_event;
     m->events = ev;
     m->event = *event;
-    if (event->queue.size > 0)
-        memcpy(m->name, event->queue.data, event->queue.size);
-    m->event.queue = slice_make(m->name, event->queue.size);
+    m->event.queue = copy_text(&to, event->queue);
+    m->event.group_kind = copy_text(&to, event->group_kind);
+    m->event.name = copy_text(&to, event->name);
     atomic_fetch_add(&ev->pending, 1);
     engine_thread_send(&ev->server->engine, &m->delivery);
 }
@@ -118,6 +130,19 @@ static void format_queue(const struct event *e, struct buf *out)
     buf_add_str(out, "}\n\n");
 }
 
+static void format_group(const struct event *e, struct buf *out)
+{
+    char id[ID_TEXT_SIZE];
+
+    buf_addf(out, "event: group\ndata: {\"id\":\"%s\",\"kind\":", id_format(e->id, id));
+    jtext_add_string(out, e->group_kind);
+    jtext_put_string(out, "name", e->name);
+    buf_addf(out, ",\"state\":\"%s\",\"what\":\"%s\",\"at\":", group_state_name(e->group_state),
+             e->what);
+    jtext_add_time(out, e->at);
+    buf_add_str(out, "}\n\n");
+}
+
 static void format_schedule(const struct event *e, struct buf *out)
 {
     char id[ID_TEXT_SIZE];
@@ -139,6 +164,7 @@ static void format_event(const struct event *e, struct buf *out)
     case EVENT_JOB: format_job(e, out); break;
     case EVENT_QUEUE: format_queue(e, out); break;
     case EVENT_SCHEDULE: format_schedule(e, out); break;
+    case EVENT_GROUP: format_group(e, out); break;
     }
 }
 

@@ -30,6 +30,8 @@ struct lines {
     struct buf window;  /* of a spooled body; the chunk's items point into it */
     size_t counted;     /* in http.window_bytes */
     size_t taken;       /* of the request's reply */
+    int64_t opener;     /* what the request has opened groups under; 0: it has not */
+    bool over;          /* all lines are taken, and the groups know it */
     struct timer again; /* set: there was no room for a window */
     struct request *request;
 };
@@ -160,8 +162,13 @@ static enum err_code next_chunk(struct request *r, struct lines *l, struct err *
     }
     if (count < LINES_CHUNK) /* the lines are long: a commit takes more of them at once */
         l->look_size = LINES_CHUNK_BYTES;
-    op->submit = (struct submit){
-        .mode = SUBMIT_LINES, .items = items, .n_items = count, .first_line = l->line};
+    op->submit = (struct submit){.mode = SUBMIT_LINES,
+                                 .items = items,
+                                 .n_items = count,
+                                 .first_line = l->line,
+                                 .goes_on = l->at < l->size,
+                                 .is_over = l->at >= l->size,
+                                 .request = l->opener};
     if (!l->in_long_line)
         l->line += count;
     return E_OK;
@@ -190,6 +197,10 @@ static void chunk_is_done(struct request *r)
     l->taken = 0;
     drop_window(r, l);
     buf_clear(&r->reply);
+    if (op->err.code == E_OK) {
+        l->opener = op->submit.request;
+        l->over = op->submit.is_over;
+    }
     if (op->err.code != E_OK) {
         refuse_chunk(r, &op->submit, &op->err);
     } else {
@@ -223,16 +234,41 @@ static ssize_t read_reply(struct request *r, char *to, size_t max)
         return STREAM_FAIL;
     l->counted = l->window.capacity;
     r->server->http.window_bytes += l->counted;
-    if (r->change.op.submit.n_items == 0)
+    if (r->change.op.submit.n_items == 0 && (l->opener == 0 || l->over))
         return STREAM_END;
     request_run(r, chunk_is_done);
     return STREAM_WAIT;
+}
+
+static void over_is_told(struct delivery *d)
+{
+    struct engine_request *change = (struct engine_request *)d;
+
+    op_deinit(&change->op);
+    free(change);
+}
+
+/* The client has left before its last line: the groups it has opened do not wait for more. */
+static void tell_over(struct request *r, const struct lines *l)
+{
+    struct http *h = &r->server->http;
+
+    if (l->opener == 0 || l->over || h->no_changes)
+        return;
+    struct engine_request *change = mem_zalloc(sizeof(*change));
+
+    engine_request_init(change, &r->server->engine, OP_SUBMIT, over_is_told);
+    change->op.submit = (struct submit){.mode = SUBMIT_LINES,
+                                        .is_over = true,
+                                        .request = l->opener};
+    inbox_list_add(&h->changes, &change->delivery.item);
 }
 
 static void free_lines(struct request *r)
 {
     struct lines *l = r->state;
 
+    tell_over(r, l);
     timer_clear(&l->again);
     drop_window(r, l);
     free(l);

@@ -11,6 +11,8 @@
     X("cancelling", cancelling, bool)       \
     X("emitted", emitted, bool)             \
     X("watched", watched, bool)             \
+    X("opened", opened, bool)               \
+    X("closes", closes, int64_t)            \
     X("outcome", outcome, enum job_outcome) \
     X("failures", failures, int)            \
     X("lost", lost, int)                    \
@@ -36,9 +38,9 @@ bool history_is_plain(const struct job *j)
     bool outcome_implied = j->outcome == JOB_OUT_NONE ? j->state != JOB_DONE : ended_well(j);
 
     return outcome_implied && j->holds == 0 && !j->cancelling && !j->emitted && !j->watched &&
-           j->failures == 0 && j->lost == 0 && j->laters == 0 && j->returned == 0 &&
-           j->cause == JOB_CAUSE_NONE && j->done == 0 && j->total == 0 && j->expected_at == 0 &&
-           j->delay_us == 0 && j->text.size == 0 && j->unit.size == 0 &&
+           !j->opened && j->closes == 0 && j->failures == 0 && j->lost == 0 && j->laters == 0 &&
+           j->returned == 0 && j->cause == JOB_CAUSE_NONE && j->done == 0 && j->total == 0 &&
+           j->expected_at == 0 && j->delay_us == 0 && j->text.size == 0 && j->unit.size == 0 &&
            (!j->exited || ended_well(j)) && !j->has_dests && j->step == 0 && j->failed_step == 0 &&
            j->attempts_before == 0;
 }
@@ -142,5 +144,7 @@ bool history_parse_claimed(struct slice json, struct job *j)
             *members[i] = (int)jtext_int(value);
         }
     j->has_dests = jtext_find(json, "billed", &value) && jtext_int(value) != 0;
+    if (jtext_find(json, "closes", &value))
+        j->closes = jtext_int(value);
     return true;
 }

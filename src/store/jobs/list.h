@@ -33,6 +33,7 @@ struct store_walk {
     enum store_stretch which;
     struct slice text; /* sets params_match of jobs whose params contain it, and reads options
                           with a command; empty: neither */
+    int64_t group;     /* only its members; 0: all jobs */
     enum store_walk_reads reads;
     int limit; /* maximum jobs per call */
     store_job_fn *on_job;

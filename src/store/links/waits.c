@@ -58,7 +58,7 @@ static bool wait_is_possible(void *item, const struct db_row *row, struct arena 
 static const struct db_column wait_columns[] = {
     DB_NUMBER(stored_wait, waiter),
     DB_NUMBER(stored_wait, seq),
-    DB_NUMBER(stored_wait, kind, .min = AFTER_JOB, .max = AFTER_SIGNAL),
+    DB_NUMBER(stored_wait, kind, .min = AFTER_JOB, .max = AFTER_GROUP),
     DB_NUMBER(stored_wait, target),
     DB_NUMBER(stored_wait, step),
     DB_NUMBER(stored_wait, on),

@@ -468,6 +468,16 @@ SELECT {ended_row}, {listed}
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id < $4 ORDER BY j.id DESC LIMIT $3;
 
+-- name: list_members
+SELECT {live_row}, {listed}
+FROM members AS m JOIN jobs AS j ON j.id = m.job LEFT JOIN payload AS p ON p.id = j.id
+WHERE m.group_id = $5 AND m.job < $4 ORDER BY m.job DESC LIMIT $3;
+
+-- name: list_ended_members
+SELECT {ended_row}, {listed}
+FROM members AS m JOIN ended AS j ON j.id = m.job LEFT JOIN payload AS p ON p.id = j.id
+WHERE m.group_id = $5 AND m.job < $4 ORDER BY m.job DESC LIMIT $3;
+
 -- Upwards, for chunked work.
 -- name: walk_jobs
 SELECT {live_row}, {listed}

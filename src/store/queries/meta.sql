@@ -21,7 +21,8 @@ SELECT (SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs WHERE id <= $1
         UNION ALL SELECT MAX(id) FROM drops WHERE id <= $1
         UNION ALL SELECT MAX(token) FROM claims WHERE token <= $1
         UNION ALL SELECT MAX(id) FROM signals WHERE id <= $1
-        UNION ALL SELECT MAX(id) FROM joins WHERE id <= $1) AS below),
+        UNION ALL SELECT MAX(id) FROM joins WHERE id <= $1
+        UNION ALL SELECT MAX(id) FROM groups WHERE id <= $1) AS below),
        (SELECT MIN(id) FROM (SELECT MIN(id) AS id FROM jobs WHERE id > $1
         UNION ALL SELECT MIN(id) FROM ended WHERE id > $1
         UNION ALL SELECT MIN(id) FROM endings WHERE id > $1
@@ -30,7 +31,8 @@ SELECT (SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs WHERE id <= $1
         UNION ALL SELECT MIN(id) FROM drops WHERE id > $1
         UNION ALL SELECT MIN(token) FROM claims WHERE token > $1
         UNION ALL SELECT MIN(id) FROM signals WHERE id > $1
-        UNION ALL SELECT MIN(id) FROM joins WHERE id > $1) AS above);
+        UNION ALL SELECT MIN(id) FROM joins WHERE id > $1
+        UNION ALL SELECT MIN(id) FROM groups WHERE id > $1) AS above);
 
 -- name: count_add
 INSERT INTO counts (queue, state, node, n) VALUES ($1, $2, $3, $4)

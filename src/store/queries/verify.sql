@@ -180,6 +180,38 @@ UNION ALL
 SELECT 'job ' || w.waiter || ' waits for signal ' || w.target || ', which does not exist'
 FROM waits AS w
 WHERE w.kind = 2 AND NOT EXISTS (SELECT 1 FROM signals AS s WHERE s.id = w.target)
+UNION ALL
+SELECT 'job ' || w.waiter || ' waits for group ' || w.target || ', whose end will not be told'
+FROM waits AS w
+WHERE w.kind = 3
+  AND NOT EXISTS (SELECT 1 FROM groups AS g
+                  WHERE g.id = w.target AND g.state < 3 AND g.flags & 128 <> 0)
+  AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.target = w.target)
+LIMIT 100;
+
+-- An open group counts its living members and children, and the jobs that fan-outs still owe it.
+-- name: verify_groups
+SELECT 'group ' || g.id || ' counts ' || (g.waiting + g.running) || ' living members, there are '
+       || (SELECT COUNT(*) FROM members AS m JOIN jobs AS j ON j.id = m.job WHERE m.group_id = g.id)
+FROM groups AS g
+WHERE g.state = 1 AND g.id <> 1
+  AND g.waiting + g.running <> (SELECT COUNT(*) FROM members AS m JOIN jobs AS j ON j.id = m.job
+                                WHERE m.group_id = g.id)
+  AND NOT EXISTS (SELECT 1 FROM spreads) AND NOT EXISTS (SELECT 1 FROM follows)
+UNION ALL
+SELECT 'group ' || g.id || ' counts ' || g.children || ' open groups in it, there are '
+       || (SELECT COUNT(*) FROM groups AS c WHERE c.parent = g.id AND c.state < 3)
+FROM groups AS g
+WHERE g.state = 1 AND g.id <> 1
+  AND g.children <> (SELECT COUNT(*) FROM groups AS c WHERE c.parent = g.id AND c.state < 3)
+UNION ALL
+SELECT 'group ' || g.id || ' waits for its finaliser ' || g.finaliser || ', which does not live'
+FROM groups AS g
+WHERE g.state = 2 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = g.finaliser)
+UNION ALL
+SELECT 'group ' || g.id || ' is in group ' || g.parent || ', which does not exist' FROM groups AS g
+WHERE g.state < 3 AND g.id <> 1
+  AND NOT EXISTS (SELECT 1 FROM groups AS p WHERE p.id = g.parent AND p.state = 1)
 LIMIT 100;
 
 -- State 8 is cancelled.

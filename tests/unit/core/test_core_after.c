@@ -97,9 +97,11 @@ static void an_id_is_read_in_either_case(void **state)
 static void mistakes_are_told_with_their_place(void **state)
 {
     (void)state;
-    assert_refused("7", "after: must be the id of a job, or {job: …} or {signal: …}, not 7");
-    assert_refused("[\"a\",null]",
-                   "after[1]: must be the id of a job, or {job: …} or {signal: …}, not null");
+    assert_refused("7",
+                   "after: must be the id of a job, or {job: …}, {signal: …} or {group: …}, not 7");
+    assert_refused(
+        "[\"a\",null]",
+        "after[1]: must be the id of a job, or {job: …}, {signal: …} or {group: …}, not null");
     assert_refused("\"\"", "after: '' is neither the id of a job nor a 'ref'");
     assert_refused("{\"job\":null}", "after.job: must be the id of a job, or the 'ref' of one of "
                                      "the same array, not null");
@@ -128,12 +130,15 @@ static void mistakes_are_told_with_their_place(void **state)
     assert_refused("[{\"signall\":\"d\"}]",
                    "after[0]: unknown key 'signall', did you mean 'signal'?");
     assert_refused("[{\"at\":3,\"job\":\"a\"}]",
-                   "after[0]: unknown key 'at', the keys are: job step on signal count take");
-    assert_refused("[{}]", "after[0]: must have one of job and signal");
-    assert_refused("[{\"on\":\"end\"}]", "after[0]: must have one of job and signal");
+                   "after[0]: unknown key 'at', the keys are: job step on signal count "
+                   "take group");
+    assert_refused("[{}]", "after[0]: must have one of job, signal and group");
+    assert_refused("[{\"on\":\"end\"}]", "after[0]: must have one of job, signal and group");
     assert_refused("[{\"job\":\"a\",\"signal\":\"b\"}]",
-                   "after[0]: must have one of job and signal");
-    assert_refused("[{\"group\":\"g\"}]", "after[0].group: waiting for a group is not built yet");
+                   "after[0]: must have one of job, signal and group");
+    assert_refused("[{\"group\":\"g\"}]", "after[0].group: must be the id of a group, not 'g'");
+    assert_refused("[{\"group\":\"0000000000001\",\"take\":true}]",
+                   "after[0].take: is for signals, not for groups");
 }
 
 static void add_conditions(struct buf *json, int count)

@@ -146,7 +146,8 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
     } cases[] = {
         {"queus:\n", "q.yaml:1: unknown key 'queus', did you mean 'queues'?"},
         {"queues:\n\nflows: {}\n",
-         "q.yaml:3: unknown key 'flows', the keys are: queues joins resources schedules triggers "
+         "q.yaml:3: unknown key 'flows', the keys are: queues joins resources schedules groups "
+         "triggers "
          "server start finally"},
         {"- a\n",
          "q.yaml:1: definitions are a map with `queues:`, `joins:`, `triggers:` and `server:`"},
@@ -250,7 +251,7 @@ static void every_mistake_can_be_had_at_once(void **state)
 static void every_key_of_later_issues_is_unknown(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"groups", "workflows", "topics"};
+    static const char *const keys[] = {"workflows", "topics"};
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         char text[40];
@@ -259,7 +260,7 @@ static void every_key_of_later_issues_is_unknown(void **state)
         snprintf(text, sizeof(text), "%s: {}\n", keys[i]);
         snprintf(message, sizeof(message),
                  "q.yaml:1: unknown key '%s', the keys are: "
-                 "queues joins resources schedules triggers server start finally",
+                 "queues joins resources schedules groups triggers server start finally",
                  keys[i]);
         assert_refused(text, message);
     }

@@ -73,7 +73,8 @@ static const struct bad bad_jobs[] = {
     {"{\"queue\":\"q\",\"retry\":3}", E_INVALID, "retry: must be an object"},
     {"{\"queue\":\"q\",\"retry\":{\"max\":-1}}", E_INVALID, "retry.max: must be a whole number"},
     {"{\"queue\":\"q\",\"retry\":{\"frist\":1}}", E_INVALID, "did you mean 'first'?"},
-    {"{\"queue\":\"q\",\"group\":[]}", E_INVALID, "group: groups are not built yet"},
+    {"{\"queue\":\"q\",\"group\":[]}", E_INVALID,
+     "group: must be the id of a group, or {open: KIND, name: TEXT}, not an array"},
     {"{\"queue\":\"q\",\"command\":[\"ls\"]}", E_FORBIDDEN, "use the Unix socket"},
 };
 

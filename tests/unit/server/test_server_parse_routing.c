@@ -94,7 +94,8 @@ static const struct {
     {"{\"queue\":\"q\",\"redo\":1}", E_INVALID, "redo: must be true or false"},
     {"{\"queue\":\"q\",\"parent\":\"x\"}", E_INVALID, "parent: must be an id"},
     {"{\"topic\":\"t\"}", E_INVALID, "POST /v1/topics/NAME"},
-    {"{\"queue\":\"q\",\"group\":\"x\"}", E_INVALID, "group: groups are not built yet"},
+    {"{\"queue\":\"q\",\"group\":\"x\"}", E_INVALID,
+     "group: must be the id of a group, or {open: KIND, name: TEXT}, not 'x'"},
 };
 
 static void a_bad_bill_is_refused_with_its_place_and_reason(void **state)

@@ -32,11 +32,19 @@ static void a_path_finds_its_route_and_argument(void **state)
 static void what_is_not_there_is_not_found(void **state)
 {
     (void)state;
-    static const char *const paths[] = {
-        "",           "/",         "/v1",          "/v1/job",
-        "/v1/jobs/",  "/v1/jobsx", "/v1/jobs/A/b", "//v1/jobs",
-        "/v1/groups", "/v1/emits", "/job_start/",  "/v1/jobs/A/log/",
-        "v1/jobs"};
+    static const char *const paths[] = {"",
+                                        "/",
+                                        "/v1",
+                                        "/v1/job",
+                                        "/v1/jobs/",
+                                        "/v1/jobsx",
+                                        "/v1/jobs/A/b",
+                                        "//v1/jobs",
+                                        "/v1/gruppen",
+                                        "/v1/emits",
+                                        "/job_start/",
+                                        "/v1/jobs/A/log/",
+                                        "v1/jobs"};
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         CLEANUP(buf) struct buf allow = BUF_INIT(100);
