@@ -14,7 +14,7 @@ help:         ## show this list
 	@sed -n 's/^\([a-z][a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r n t; do \
 	    printf '  make %-9s %s\n' "$$n" "$$t"; done
 
-demo:         ## run an example with a failure, a kill -9 and a report
+demo:         ## run an example with progress, a kill -9 and a report
 	@tools/need demo
 	@tools/build build -- waybill
 	@tools/demo

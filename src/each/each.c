@@ -49,7 +49,7 @@ static int64_t total_lines(const struct each *e, bool *ret_estimated)
 
 static void draw_bar(struct each *e)
 {
-    struct each_progress p = {.done = e->done, .failed = e->failed};
+    struct progress p = {.done = e->done, .failed = e->failed};
     int64_t open = (e->options->failed ? e->known : e->input.sent) - e->done - e->failed;
 
     if (e->screen.shares && each_out_pending(&e->out) > 0)

@@ -14,6 +14,8 @@ from waybill import BIN, Ran, plain_env
 class Each:
     """One working directory, one data directory, and any number of runs in them."""
 
+    verb = "each"
+
     def __init__(self, directory):
         self.dir = Path(directory) / "work"
         self.data = Path(directory) / "data"
@@ -31,7 +33,7 @@ class Each:
 
     def start(self, *args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=None, env=None):
         """A run in the background; its input is the caller's to write and close."""
-        child = subprocess.Popen([BIN, "each", *map(str, args)], stdin=stdin, stdout=stdout,
+        child = subprocess.Popen([BIN, self.verb, *map(str, args)], stdin=stdin, stdout=stdout,
                                  stderr=subprocess.PIPE, cwd=cwd or self.dir,
                                  env=self.env(**(env or {})), start_new_session=True)
         self.started.append(child)
@@ -50,12 +52,12 @@ class Each:
 
     def runs(self):
         """The directories of all runs."""
-        return sorted(self.data.glob("each/*"))
+        return sorted(self.data.glob(f"{self.verb}/*"))
 
     def client(self):
         """The server of the only run, while it is under way."""
         def connected():
-            for socket in self.data.glob("each/*/store/waybill.sock"):
+            for socket in self.data.glob(f"{self.verb}/*/store/waybill.sock"):
                 client = Client(str(socket))
                 with contextlib.suppress(OSError):
                     client.get("/healthz")
@@ -67,7 +69,7 @@ class Each:
     @contextlib.contextmanager
     def looked_into(self):
         """A client of the store of the only run, which nobody is at."""
-        (store,) = self.data.glob("each/*/store")
+        (store,) = self.data.glob(f"{self.verb}/*/store")
         server = subprocess.Popen([BIN, "serve", "--data", store, "--listen", "none", "-j", "0"],
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env())
         self.started.append(server)

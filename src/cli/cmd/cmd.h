@@ -34,5 +34,6 @@ int cmd_end_word(struct cli *cli); /* done fail */
 int cmd_resend(struct cli *cli);
 int cmd_completion(struct cli *cli);
 int cmd_each(struct cli *cli);
+int cmd_run(struct cli *cli);
 int cmd_help(struct cli *cli);
 int cmd_version(struct cli *cli);

@@ -486,6 +486,26 @@ const struct option_spec emit_options[] = {
     {.name = NULL},
 };
 
+const struct option_spec run_options[] = {
+    {
+        .name = "jobs",
+        .letter = 'j',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 4096},
+        .help = "Maximum programs to run at once (default: one per core)",
+    },
+    {.name = "no-wait", .help = "Exit with 75 if all that is left must wait; for cron"},
+    {.name = "status", .help = "Show what is done and what is left; runs nothing"},
+    {.name = "show", .help = "Print the output of the failed jobs; runs nothing"},
+    {.name = "failed", .help = "Run the failed jobs again, and all that is left"},
+    {.name = "again", .help = "Start over: forget all instructions and data of FILE's machine"},
+    {
+        .name = "listen",
+        .value = {.type = VALUE_TEXT, .name = "ADDR:PORT"},
+        .help = "Serve HTTP meanwhile",
+    },
+    {.name = NULL},
+};
+
 const struct option_spec each_options[] = {
     {
         .name = "jobs",

@@ -31,6 +31,7 @@ extern const struct option_spec worker_options[];
 extern const struct option_spec progress_options[];
 extern const struct option_spec emit_options[];
 extern const struct option_spec each_options[];
+extern const struct option_spec run_options[];
 extern const struct foreign_word each_foreign[];
 extern const struct option_spec check_options[];
 extern const struct option_spec store_copy_options[];

@@ -106,6 +106,28 @@ const struct command commands[] = {
         .run = cmd_each,
     },
     {
+        .name = "run",
+        .group = GROUP_JOBS,
+        .help = "Work off a definition file: its start: jobs and all that follows from them",
+        .about =
+            "FILE has definitions and the jobs to start with.  They are submitted once, then run\n"
+            "until nothing is left.  KEY=VALUE (or KEY:=JSON) fills {KEY} in start:, or else is\n"
+            "merged into the params: a new instruction to the same machine.  If a run was\n"
+            "interrupted or killed, the same command continues it.  If it has finished, the same\n"
+            "command starts a new run.  No server is needed.\n"
+            "The exit status is 1 if jobs failed or nothing that is left can go on by itself.\n"
+            "With --no-wait it is 75 if all that is left must wait, or the run is active.",
+        .examples = "waybill run crawl.yaml site=https://example.org\n"
+                    "waybill run nightly.yaml --no-wait\n"
+                    "waybill run crawl.yaml --status",
+        .arguments = {{.value = {.type = VALUE_FILE, .name = "FILE"}},
+                      {.value = {.type = VALUE_PARAM, .name = "KEY=VALUE|KEY:=JSON"},
+                       .optional = true,
+                       .repeats = true}},
+        .options = {run_options},
+        .run = cmd_run,
+    },
+    {
         .name = "list",
         .group = GROUP_JOBS,
         .help = "List jobs, newest first",

@@ -18,7 +18,7 @@ static const struct {
 } own_codes[] = {
     {"\033[0m", false},  {"\033[1m", false},  {"\033[2m", false},  {"\033[7m", false},
     {"\033[31m", false}, {"\033[32m", false}, {"\033[33m", false}, {"\033[34m", false},
-    {"\033[K", true},    {"\r", true},
+    {"\033[K", true},    {"\033[A", true},    {"\r", true},
 };
 
 /* How a beginning was taken: so many bytes are used, or more must come before it can be judged. */

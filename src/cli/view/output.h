@@ -23,7 +23,8 @@
 
 enum safe_kind {
     SAFE_TEXT,   /* our text: our colours stay, whatever else is a control is shown */
-    SAFE_STATUS, /* the same for a line that is drawn again and again: CR and "erase line" stay */
+    SAFE_STATUS, /* the same for lines that are drawn again and again: CR, "erase line" and
+                    "up" stay */
     SAFE_LOG,    /* a log: colours stay, other sequences and bells are dropped, CR begins a line */
     SAFE_JSON,   /* JSON: what is not printable becomes \uXXXX */
     SAFE_EXACT,  /* as it is */
@@ -69,8 +70,9 @@ struct outputs {
 void outputs_open(struct outputs *o, enum outputs_for what);
 void outputs_close(struct outputs *o);
 
-/* Draws on standard error: a line of progress, which may begin with CR and erase what stood there.
- * The only way for those two: in `stderr` they are made visible like all other controls. */
+/* Draws on standard error: lines of progress, which may go up, begin with CR and erase what stood
+ * there.
+ * The only way for those: in `stderr` they are made visible like all other controls. */
 void output_status(struct slice text);
 
 /* Prints a piece of a log; SAFE_LOG on a terminal, as it is elsewhere.  Errors are stdout's. */

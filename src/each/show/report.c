@@ -98,7 +98,7 @@ int each_report(const struct cli *cli, const struct each_end *end)
         return 128 + SIGPIPE;
     CLEANUP(buf) struct buf text = BUF_INIT(1000);
 
-    each_result_add(&text, &end->result);
+    run_result_add(&text, &end->result);
     fputs(buf_text(&text), stderr);
     if (end->finished && end->err.code == E_OK) {
         if (end->is_open)

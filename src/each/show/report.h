@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "each/line/command.h"
-#include "each/show/bar.h"
+#include "own/bar.h"
 
 struct each_end {
     const struct each_command *command;
     const char *server_url;
-    struct each_result result;
+    struct run_result result;
     bool finished; /* all of it, or with --failed all failed lines */
     bool is_open;  /* with --failed: lines or outputs are left, or lines may not have been read */
     int64_t unprinted;

@@ -30,7 +30,7 @@ void each_screen_end(struct each_screen *s, char last)
         fputc('\n', stderr);
 }
 
-void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last)
+void each_screen_draw(struct each_screen *s, struct progress *p, char *last)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(1000);
     struct winsize size = {.ws_col = 0};
@@ -45,7 +45,7 @@ void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last
         *last = '\n';
     }
     buf_add_char(&line, '\r');
-    each_bar_add(&line, p, size.ws_col > 1 ? size.ws_col - 1 : WIDTH_STANDARD);
+    progress_add(&line, p, size.ws_col > 1 ? size.ws_col - 1 : WIDTH_STANDARD);
     buf_add_str(&line, "\033[K");
     output_status(buf_slice(&line));
     s->shown = true;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "each/show/bar.h"
+#include "own/bar.h"
 #include "own/rate_meter.h"
 
 struct each_screen {
@@ -21,7 +21,7 @@ void each_screen_init(struct each_screen *s);
 
 /* Computes the rate from the progress.  `last` is the last byte printed: the bar is on a separate
  * line. */
-void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last);
+void each_screen_draw(struct each_screen *s, struct progress *p, char *last);
 void each_screen_erase(struct each_screen *s);
 
 /* Erases the bar; the next output starts a line. */

@@ -13,13 +13,14 @@ pytestmark = pytest.mark.embedded("shows the embedded store")
 
 def test_the_demo_runs_to_its_end_and_leaves_nothing(directory):
     ran = subprocess.run([ROOT / "tools" / "demo"],
-                         env=plain_env(WAYBILL_BIN=BIN, TMPDIR=directory, PACE="0.05"),
+                         env=plain_env(WAYBILL_BIN=BIN, TMPDIR=directory, PACE="0.1"),
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          timeout=90 * PATIENCE, check=False)
     out = ran.stdout.decode()
     assert ran.returncode == 0, (out, ran.stderr.decode())
-    assert "all together       627  in 8 texts" in out, out
-    assert "(attempt 2)" in out and "none lost" in out and "\x1b" not in out, out
+    assert "all sites                     18" in out and "/nowhere" in out, out
+    assert "none lost to kill -9" in out and "\x1b" not in out, out
+    assert "continuing this run" in ran.stderr.decode()
     eventually(lambda: not processes.of_place(directory), "the end of all that it started")
 
 

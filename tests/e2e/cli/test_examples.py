@@ -37,3 +37,12 @@ def test_one_url_starts_imports_on_all_machines(directory):
     assert "2026_11_16: imported by north server south" in out, out
     assert "the dump of broken cannot be read" in out, out
     assert "fired  2" in out, out
+
+
+def test_a_crawler_visits_each_page_once_and_sums_up_each_site(directory):
+    out = run("crawl", directory)
+    sites = [line.split() for line in out.splitlines() if line.startswith("127.0.0.")]
+    assert [site[1] for site in sites] == ["7", "6", "5"], out
+    assert "page       19       0          0       18     0" in out, out
+    assert "all sites                     18      88          18" in out, out
+    assert out.rstrip().endswith("/nowhere"), out

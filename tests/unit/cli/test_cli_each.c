@@ -14,7 +14,7 @@
 #include "each/lines.h"
 #include "each/order.h"
 #include "each/printed.h"
-#include "each/show/bar.h"
+#include "own/bar.h"
 #include "own/rate_meter.h"
 
 /* ---- lines ---- */
@@ -581,34 +581,34 @@ static void marks_outlive_the_process(void **state)
 
 /* ---- for people ---- */
 
-static void check_bar(const struct each_progress *p, int width, const char *want)
+static void check_bar(const struct progress *p, int width, const char *want)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(1000);
 
-    each_bar_add(&out, p, width);
+    progress_add(&out, p, width);
     assert_string_equal(buf_text(&out), want);
 }
 
 static void the_bar_fits_its_line(void **state)
 {
-    struct each_progress p = {.done = 40, .failed = 10, .running = 4, .total = 100, .rate = 2.5};
+    struct progress p = {.done = 40, .failed = 10, .running = 4, .total = 100, .rate = 2.5};
 
     (void)state;
     check_bar(&p, 80,
               "50/100   50% [=============>            ]  10 failed  4 running  2.5/s  20s left");
     check_bar(&p, 55, "50/100  10 failed  4 running  2.5/s  20s left");
     check_bar(&p, 10, "50/100  10");
-    p = (struct each_progress){
+    p = (struct progress){
         .done = 1234567, .total = 2000000, .is_estimated = true, .rate = 5000};
     check_bar(&p, 60, "1,234,567/~2,000,000  0 running  5,000/s  3m left");
-    p = (struct each_progress){.done = 7, .running = 1};
+    p = (struct progress){.done = 7, .running = 1};
     check_bar(&p, 80, "7  1 running  0.0/s");
 }
 
 static void the_result_says_what_was_done_before(void **state)
 {
     static const struct {
-        struct each_result result;
+        struct run_result result;
         const char *want;
     } cases[] = {
         {{.done = 100000, .took_us = 32100000}, "100,000 done, 0 failed in 32.1 s (3,115/s)\n"},
@@ -621,7 +621,7 @@ static void the_result_says_what_was_done_before(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(buf) struct buf out = BUF_INIT(1000);
 
-        each_result_add(&out, &cases[i].result);
+        run_result_add(&out, &cases[i].result);
         assert_string_equal(buf_text(&out), cases[i].want);
     }
 }

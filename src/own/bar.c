@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "each/show/bar.h"
+#include "own/bar.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ static void add_rate(struct buf *out, double rate)
     buf_add_str(out, "/s");
 }
 
-static void add_rest(struct buf *out, const struct each_progress *p)
+static void add_rest(struct buf *out, const struct progress *p)
 {
     int64_t left = p->total - p->done - p->failed;
     char text[SHORT_TEXT_SIZE];
@@ -41,7 +41,7 @@ static void add_rest(struct buf *out, const struct each_progress *p)
                  age_format((int64_t)ceil((double)left / p->rate) * US_PER_S, text));
 }
 
-static int share(const struct each_progress *p, int of)
+static int share(const struct progress *p, int of)
 {
     int64_t ended = p->done + p->failed;
 
@@ -50,7 +50,7 @@ static int share(const struct each_progress *p, int of)
     return ended >= p->total ? of : (int)((double)ended / (double)p->total * of);
 }
 
-void each_bar_add(struct buf *out, const struct each_progress *p, int width)
+void progress_add(struct buf *out, const struct progress *p, int width)
 {
     CLEANUP(buf) struct buf counts = BUF_INIT(TEXT_SIZE);
     CLEANUP(buf) struct buf rest = BUF_INIT(TEXT_SIZE);
@@ -81,7 +81,7 @@ void each_bar_add(struct buf *out, const struct each_progress *p, int width)
             width > 0 && line.size > (size_t)width ? (size_t)width : line.size);
 }
 
-void each_result_add(struct buf *out, const struct each_result *r)
+void run_result_add(struct buf *out, const struct run_result *r)
 {
     double seconds = (double)r->took_us / (double)US_PER_S;
     int64_t now = r->done + r->failed - r->before;

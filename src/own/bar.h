@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 
-struct each_progress {
+struct progress {
     int64_t done;
     int64_t failed;
     int64_t running;
@@ -21,9 +21,9 @@ struct each_progress {
 };
 
 /* The bar's text, at most `width` columns, no line end. */
-void each_bar_add(struct buf *out, const struct each_progress *p, int width);
+void progress_add(struct buf *out, const struct progress *p, int width);
 
-struct each_result {
+struct run_result {
     int64_t done, failed; /* in all */
     int64_t before;       /* of those: ended in earlier processes */
     int64_t left;         /* not ended, as far as the input was read */
@@ -31,4 +31,4 @@ struct each_result {
 };
 
 /* "100,000 done, 2 failed in 32.1 s (3,115/s)" and a line end. */
-void each_result_add(struct buf *out, const struct each_result *r);
+void run_result_add(struct buf *out, const struct run_result *r);
