@@ -78,6 +78,7 @@ struct engine_stats {
     atomic_uint_fast64_t commits, rollbacks, submitted, claimed, done, failed, retried, later,
         returned, lost, cancelled, stale, deleted, retained, fired, expired, groups_opened,
         groups_ended;
+    atomic_uint_fast64_t dropped;      /* by filters */
     atomic_uint_fast64_t waiting;      /* ops waiting now */
     atomic_int_fast64_t last_error_at; /* 0: the last commit went well */
 };

@@ -41,6 +41,20 @@ static int follow(struct cli *cli, const json_t *added)
     return job_exit_status(reply.json);
 }
 
+/* What filters have dropped is no error; there is no id to print. */
+static void tell_dropped(const json_t *dropped)
+{
+    const json_t *drop = json_is_object(dropped) ? dropped : json_array_get(dropped, 0);
+
+    for (size_t i = 0; drop != NULL; drop = json_array_get(dropped, ++i)) {
+        CLEANUP(buf) struct buf text = BUF_INIT(4096);
+
+        clean_text(&text, slice_of(reply_text(drop, "text")));
+        fprintf(stderr, "waybill: dropped by the filter %s: %s\n", reply_text(drop, "filter"),
+                buf_text(&text));
+    }
+}
+
 static int submit(struct cli *cli, struct slice jobs)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
@@ -64,19 +78,21 @@ static int submit(struct cli *cli, struct slice jobs)
 
     if (last == NULL)
         last = reply_text(reply.json, "id");
-    if (!dry)
+    if (!dry && *last != '\0')
         last_job_keep(client_server(cli->client), last);
-    if (!dry && args_has(&cli->args, "wait"))
+    tell_dropped(json_object_get(reply.json, "dropped"));
+    if (!dry && args_has(&cli->args, "wait") && *last != '\0')
         return follow(cli, reply.json);
     if (cli->json)
         print_json(buf_slice(&reply.text));
     else if (dry)
         plan_print(reply.json, &cli->screen);
-    else if (ids == NULL)
+    else if (ids == NULL && *last != '\0')
         puts(last);
     else
         for (size_t i = 0; i < json_array_size(ids); i++)
-            puts(json_string_value(json_array_get(ids, i)));
+            if (json_is_string(json_array_get(ids, i)))
+                puts(json_string_value(json_array_get(ids, i)));
     return CLI_OK;
 }
 

@@ -66,6 +66,33 @@ static int show_log(struct cli *cli)
     return noun_send(cli, &(struct noun_request){.action = action, .items = "log"}, print_log);
 }
 
+/* The newest entry last, as in the log. */
+static void print_drops(const struct cli *cli, const char *name, const json_t *reply)
+{
+    static const struct column columns[] = {
+        {.title = "AT"}, {.title = "FILTER"}, {.title = "JOB"}, {.title = "TEXT"}};
+    CLEANUP(table) struct table t;
+    const json_t *drops = json_object_get(reply, "drops");
+
+    (void)name;
+    table_init(&t, columns, ARRAY_LEN(columns));
+    for (size_t i = json_array_size(drops); i-- > 0;) {
+        const json_t *row = json_array_get(drops, i);
+
+        table_add(&t, COLOUR_DIM, reply_text(row, "at"));
+        table_add(&t, COLOUR_PLAIN, reply_text(row, "filter"));
+        table_add(&t, COLOUR_PLAIN, reply_text(row, "job"));
+        table_add(&t, COLOUR_PLAIN, reply_text(row, "text"));
+    }
+    if (t.cells.count > 0)
+        table_print(&t, &cli->screen);
+}
+
+static int show_drops(struct cli *cli)
+{
+    return noun_send(cli, &(struct noun_request){.action = "drops", .items = "drops"}, print_drops);
+}
+
 static int empty(struct cli *cli)
 {
     int status = CLI_OK;
@@ -108,6 +135,13 @@ const struct command queue_verbs[] = {
         .arguments = {NOUN_NAME(NOUN_QUEUE)},
         .options = {queue_log_options, server_options},
         .run = show_log,
+    },
+    {
+        .name = "drops",
+        .help = "Show the last jobs that the filters of a queue dropped, and why",
+        .arguments = {NOUN_NAME(NOUN_QUEUE)},
+        .options = {server_options},
+        .run = show_drops,
     },
     {
         .name = "empty",
@@ -166,6 +200,18 @@ static void write_next(const struct view_field *f, const struct view_source *fro
     if (next_at > 0)
         buf_addf(&out->text, "%s, created %s ago", reply_text(from->item, f->member),
                  age_format(from->now_at - next_at, age));
+}
+
+/* "unique 3, match 1" */
+static void write_dropped(const struct view_field *f, const struct view_source *from,
+                          struct view_text *out)
+{
+    const char *filter;
+    const json_t *n;
+
+    json_object_foreach((json_t *)(uintptr_t)json_object_get(from->item, f->member), filter, n)
+        buf_addf(&out->text, "%s%s %" PRId64, out->text.size > 0 ? ", " : "", filter,
+                 (int64_t)json_integer_value(n));
 }
 
 static void write_why(const struct view_field *f, const struct view_source *from,
@@ -251,6 +297,8 @@ const struct noun queue_noun = {
              QUEUE_LINE("cancelled"),
              QUEUE_LINE("relayed"),
              {.title = "next", .member = "next", .write = write_next},
+             {.title = "dropped", .member = "dropped", .write = write_dropped},
+             {.title = "keys kept", .member = "keys_kept", .write = view_nonzero},
              {.title = "restarts", .member = "restarts", .write = view_nonzero}},
     .print_more = print_more,
 };

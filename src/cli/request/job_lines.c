@@ -93,8 +93,11 @@ static enum err_code send_piece(struct lines *l, struct err *err)
             fault(l, l->numbers.items[i], reply_text(error, "message"));
         } else if (l->cli->json) {
             print_json(line);
-        } else {
+        } else if (json_is_string(json_object_get(answer, "id"))) {
             puts(reply_text(answer, "id"));
+        } else {
+            fprintf(stderr, "waybill: %s:%zu: dropped by the filter %s\n", l->file,
+                    l->numbers.items[i], reply_text(json_object_get(answer, "dropped"), "filter"));
         }
         json_decref(answer);
         at += size + (at[size] == '\n');

@@ -109,6 +109,8 @@ static void add_tallies(struct engine *e)
     struct engine_stats *s = &e->stats;
 
     atomic_fetch_add(&s->submitted, e->batch.tally.submitted);
+    for (unsigned i = 0; i < FILTER_KINDS; i++)
+        atomic_fetch_add(&s->dropped, e->batch.tally.dropped[i]);
     atomic_fetch_add(&s->claimed, e->batch.tally.claimed);
     atomic_fetch_add(&s->done, e->batch.tally.outcomes[JOB_OUT_DONE]);
     atomic_fetch_add(&s->later, e->batch.tally.outcomes[JOB_OUT_LATER]);

@@ -38,6 +38,7 @@ static const struct {
     TOTAL(commits, "Transactions committed."),
     TOTAL(rollbacks, "Transactions rolled back."),
     TOTAL(submitted, "Jobs submitted."),
+    TOTAL(dropped, "Jobs that filters dropped."),
     TOTAL(claimed, "Jobs claimed."),
     TOTAL(done, "Jobs done."),
     TOTAL(failed, "Jobs failed for good."),

@@ -42,6 +42,17 @@ WHERE key IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = payload.id AND jobs.state = 1)
 LIMIT 100;
 
+-- The keys of a queue go with it; those of a job that waits for a verdict are held with it.
+-- name: verify_uniques
+SELECT 'a unique key of job ' || u.job || ' is of queue ' || (-u.scope) || ', which does not exist'
+FROM uniques AS u
+WHERE u.scope < 0 AND NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = -u.scope)
+  AND NOT EXISTS (SELECT 1 FROM gone_scopes AS g WHERE g.scope = u.scope)
+UNION ALL
+SELECT 'drops of queue ' || d.queue || ', which does not exist' FROM drops AS d
+WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = d.queue)
+LIMIT 100;
+
 -- name: verify_payload
 SELECT 'payload of job ' || t.job || ' has no job' FROM (SELECT id AS job FROM payload) AS t
 WHERE {no_job};
