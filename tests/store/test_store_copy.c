@@ -281,7 +281,7 @@ static const char *const other_rows[] = {
     "INSERT INTO schedules VALUES (7003, 'tick', '{\"every\":\"1m\",\"queue\":\"work\"}', 0, "
     "5, 6, 0, 1, 1, 0, 0)",
     "INSERT INTO firings VALUES (7003, 1, 1, 5, 5, 1, 6, 0, 'why')",
-    "INSERT INTO expiries VALUES (1, 7)",
+    "INSERT INTO expiries VALUES (1, 7, 8)",
     "INSERT INTO drops VALUES (7002, 1, 1, 2, 'why')",
     "INSERT INTO filter_counts VALUES (1, 1, 0, 3)",
     "INSERT INTO filter_waits VALUES (7003, 1, 5, 0, 'why')",

@@ -2,7 +2,8 @@
  * Expiry: jobs that must have started by an instant are cancelled after it.
  *
  * A job has started when an attempt of it counts: one that was handed back unbegun does not.  So
- * the row of a job that runs for the first time is kept and looked at again later.
+ * the row of a job that runs for the first time is kept and looked at again later.  A staged job
+ * belongs to the attempt that made it: it is cancelled when it is released.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/clock/expire.h"
@@ -20,7 +21,7 @@
 
 enum { EXPIRE_ROWS = 500 };
 
-#define AGAIN_US (10 * US_PER_MIN) /* when to look again at a job that runs */
+#define AGAIN_US (10 * US_PER_MIN) /* when to look again at a job that runs, or is staged */
 
 /* ---- new jobs ---- */
 
@@ -83,10 +84,8 @@ static enum err_code judge(struct engine *e, int64_t id, bool *ret_again, struct
         return err->code;
     if (!found)
         return E_OK;
-    if (job_state_waits(j.state) && j.attempt == 0)
-        return cancel(e, &j, err);
-    *ret_again = j.state == JOB_RUNNING && j.attempt == 1;
-    return E_OK;
+    *ret_again = j.state == JOB_STAGED || (j.state == JOB_RUNNING && j.attempt == 1);
+    return !*ret_again && job_state_waits(j.state) && j.attempt == 0 ? cancel(e, &j, err) : E_OK;
 }
 
 static int by_number(const void *a, const void *b)
@@ -103,7 +102,9 @@ static enum err_code judge_all(struct engine *e, const int64_t *ids, size_t n, b
 {
     bool *busy = arena_array(&e->batch.arena, n, sizeof(*busy));
     int64_t *done = arena_array(&e->batch.arena, n, sizeof(*done));
+    int64_t *kept = arena_array(&e->batch.arena, n, sizeof(*kept));
     size_t n_done = 0;
+    size_t n_kept = 0;
 
     *ret_left = false;
     if (must_ask_store(e) &&
@@ -119,14 +120,14 @@ static enum err_code judge_all(struct engine *e, const int64_t *ids, size_t n, b
         if (judge(e, ids[i], &again, err) != E_OK)
             return skip_damaged_job(e, ids[i], err);
         if (again)
-            VEC_PUSH(&e->batch.expiries,
-                     ((struct stored_expiry){ids[i], e->now.wall_at + AGAIN_US}));
+            kept[n_kept++] = ids[i];
         else
             done[n_done++] = ids[i];
     }
     if (store_expiries_remove(e->store, done, n_done, &e->batch.arena, err) != E_OK)
         return err->code;
-    return expire_flush(e, err);
+    return store_expiries_put_off(e->store, kept, n_kept, e->now.wall_at + AGAIN_US,
+                                  &e->batch.arena, err);
 }
 
 enum err_code expire_run(struct engine *e, struct err *err)
@@ -179,4 +180,20 @@ enum err_code expire_cancel(struct engine *e, int64_t id, struct err *err)
     bool again;
 
     return engine_write(e, err) != E_OK ? err->code : judge(e, id, &again, err);
+}
+
+enum err_code expire_released(struct engine *e, const int64_t *ids, size_t n, struct err *err)
+{
+    bool *passed;
+
+    if (n == 0 || e->clock.expire_at == TIME_NEVER)
+        return E_OK;
+    passed = arena_array(&e->batch.arena, n, sizeof(*passed));
+    if (store_expiries_passed(e->store, ids, n, e->now.wall_at, passed, &e->batch.arena, err) !=
+        E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (passed[i] && expire_cancel(e, ids[i], err) != E_OK)
+            return err->code;
+    return E_OK;
 }

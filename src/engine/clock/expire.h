@@ -36,3 +36,7 @@ MUST_CHECK enum err_code expire_find(struct engine *e, const int64_t *ids, size_
 
 /* Cancels one of them. */
 MUST_CHECK enum err_code expire_cancel(struct engine *e, int64_t id, struct err *err);
+
+/* Staged jobs were released: cancels those that were to have started by now. */
+MUST_CHECK enum err_code expire_released(struct engine *e, const int64_t *ids, size_t n,
+                                         struct err *err);

@@ -11,6 +11,7 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/clock/expire.h"
 #include "engine/filters/filters.h"
 #include "engine/followups/after.h"
 #include "engine/followups/waiter.h"
@@ -305,9 +306,10 @@ static enum err_code let_go(struct engine *e, const struct stored_emit *row, enu
             E_OK ||
         apply_rulings(e, row, jobs, &p, err) != E_OK)
         return err->code;
-    return store_staged_drop(e->store, p.dropped, p.n_dropped, arena, err) != E_OK
-               ? err->code
-               : cancel_never(e, row, &p, err);
+    if (store_staged_drop(e->store, p.dropped, p.n_dropped, arena, err) != E_OK ||
+        cancel_never(e, row, &p, err) != E_OK)
+        return err->code;
+    return expire_released(e, p.released, p.n_released, err);
 }
 
 /* ---- one attempt's requests ---- */

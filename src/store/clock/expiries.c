@@ -32,6 +32,14 @@ enum err_code store_expiries_due(struct store *s, int64_t now_at, int64_t *jobs,
                       db_i((int64_t)limit));
 }
 
+enum err_code store_expiries_put_off(struct store *s, const int64_t *jobs, size_t n,
+                                     int64_t look_at, struct arena *arena, struct err *err)
+{
+    struct db_rows rows = store_id_rows(jobs, n, arena);
+
+    return n == 0 ? E_OK : db_do(s->db, SQL_EXPIRIES_PUT_OFF, err, db_r(&rows), db_i(look_at));
+}
+
 enum err_code store_expiries_remove(struct store *s, const int64_t *jobs, size_t n,
                                     struct arena *arena, struct err *err)
 {

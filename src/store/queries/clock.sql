@@ -68,20 +68,27 @@ SELECT COUNT(*) FROM firings WHERE schedule = $1 AND state = 1 AND nominal_at = 
 
 -- name: expiries_add
 -- store: sqlite
-INSERT OR REPLACE INTO expiries (job, at) SELECT r.c1, r.c2 FROM rows($1) AS r;
+INSERT OR REPLACE INTO expiries (job, at, look_at) SELECT r.c1, r.c2, r.c2 FROM rows($1) AS r;
 -- store: postgres
-INSERT INTO expiries (job, at)
-SELECT * FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]))
-ON CONFLICT (job) DO UPDATE SET at = excluded.at;
+INSERT INTO expiries (job, at, look_at)
+SELECT r.c1, r.c2, r.c2 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[])) AS r (c1, c2)
+ON CONFLICT (job) DO UPDATE SET at = excluded.at, look_at = excluded.look_at;
+
+-- name: expiries_put_off
+-- store: sqlite
+UPDATE OR ROLLBACK expiries SET look_at = $2 WHERE job IN (SELECT r.c1 FROM rows($1) AS r);
+-- store: postgres
+UPDATE expiries SET look_at = $2 WHERE job = ANY (CAST($1 AS BIGINT[]));
 
 -- name: expiries_due
 -- store: sqlite
-SELECT job FROM expiries WHERE at <= $1 ORDER BY at, job LIMIT $2;
+SELECT job FROM expiries WHERE look_at <= $1 ORDER BY look_at, job LIMIT $2;
 -- store: postgres
-SELECT job FROM expiries WHERE at <= $1 ORDER BY at, job LIMIT $2 FOR UPDATE SKIP LOCKED;
+SELECT job FROM expiries WHERE look_at <= $1 ORDER BY look_at, job LIMIT $2
+FOR UPDATE SKIP LOCKED;
 
 -- name: expiries_next
-SELECT at FROM expiries ORDER BY at LIMIT 1;
+SELECT look_at FROM expiries ORDER BY look_at LIMIT 1;
 
 -- name: expiries_remove
 -- store: sqlite

@@ -112,7 +112,7 @@ SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE st
        (SELECT MIN(alive_until_at) FROM servers WHERE alive_until_at >= now_at AND node <> $1),
        EXISTS (SELECT 1 FROM revivals),
        EXISTS (SELECT 1 FROM spreads) OR EXISTS (SELECT 1 FROM follows),
-       LEAST((SELECT MIN(next_at) FROM schedules), (SELECT MIN(at) FROM expiries)),
+       LEAST((SELECT MIN(next_at) FROM schedules), (SELECT MIN(look_at) FROM expiries)),
        (SELECT STRING_AGG(CAST(id AS TEXT), ' ') FROM workers
         WHERE id IN (SELECT id FROM told) AND id NOT IN (SELECT id FROM held))
 FROM clock;

@@ -35,8 +35,9 @@ CREATE TABLE firings (
 -- Until when jobs must have started.  A row outlives the start of its job and goes at its time.
 CREATE TABLE expiries (
     job BIGINT PRIMARY KEY,
-    at BIGINT NOT NULL
+    at BIGINT NOT NULL,
+    look_at BIGINT NOT NULL       -- when to judge it, or again because it may still be handed back
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
         autovacuum_vacuum_cost_delay = 0);
 
-CREATE INDEX expiries_at ON expiries (at, job);
+CREATE INDEX expiries_look ON expiries (look_at, job);

@@ -33,7 +33,8 @@ CREATE TABLE firings (
 -- Until when jobs must have started.  A row outlives the start of its job and goes at its time.
 CREATE TABLE expiries (
     job INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL
+    at INTEGER NOT NULL,
+    look_at INTEGER NOT NULL       -- when to judge it, or again because it may still be handed back
 );
 
-CREATE INDEX expiries_at ON expiries (at, job);
+CREATE INDEX expiries_look ON expiries (look_at, job);
