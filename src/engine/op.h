@@ -77,6 +77,13 @@ struct signal_raise_item {
     int64_t count;
 };
 
+/* A resource, or the lane of the job, was found busy. */
+struct busy_item {
+    struct slice name; /* empty: none */
+    int64_t for_us;
+    struct slice why;
+};
+
 struct finish_item {
     int64_t id;
     int64_t token;            /* LEASE_FORGED: the lease was not granted for the job */
@@ -96,6 +103,9 @@ struct finish_item {
     size_t n_emit;
     const struct signal_raise_item *raises; /* DONE: raised in the same commit */
     size_t n_raises;
+    const struct signal_raise_item *uses; /* what it really used of resources */
+    size_t n_uses;
+    struct busy_item busy; /* RETURNED: shuts it for everybody */
     struct slice group; /* DONE: JSON object: merged into the data of its group; or empty */
     struct slice steps; /* DONE: JSON array of steps to add to the route; or empty */
     const struct log_append *log; /* NULL: none */

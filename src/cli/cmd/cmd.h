@@ -32,6 +32,8 @@ int cmd_step(struct cli *cli);
 int cmd_raise(struct cli *cli);
 int cmd_end_word(struct cli *cli); /* done fail */
 int cmd_resend(struct cli *cli);
+int cmd_busy(struct cli *cli);
+int cmd_use(struct cli *cli);
 int cmd_completion(struct cli *cli);
 int cmd_each(struct cli *cli);
 int cmd_run(struct cli *cli);

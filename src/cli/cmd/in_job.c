@@ -112,6 +112,29 @@ int cmd_resend(struct cli *cli)
     return say(cli, &line);
 }
 
+int cmd_busy(struct cli *cli)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(WORD_LINE_MAX);
+
+    buf_add_str(&line, "busy ");
+    jtext_add_string(&line, slice_of(args_word(&cli->args, 0)));
+    buf_addf(&line, " %s", args_word(&cli->args, 1));
+    if (cli->args.words.count > 2)
+        buf_add_char(&line, ' ');
+    add_words(&cli->args, 2, &line);
+    return say(cli, &line);
+}
+
+int cmd_use(struct cli *cli)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(WORD_LINE_MAX);
+
+    buf_add_str(&line, "use ");
+    jtext_add_string(&line, slice_of(args_word(&cli->args, 0)));
+    buf_addf(&line, " %s", args_word(&cli->args, 1));
+    return say(cli, &line);
+}
+
 /* ---- set ---- */
 
 static int say_set(struct cli *cli, const struct value_pair *pair)

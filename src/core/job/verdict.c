@@ -116,6 +116,9 @@ static void judge_end_word(struct verdict *v, const struct verdict_facts *f)
         v->delayed = true;
         v->delay_us = f->end_delay_us;
         say_end_text(v, f);
+    } else if (f->end == WORD_BUSY) {
+        v->outcome = JOB_OUT_RETURNED;
+        say_end_text(v, f);
     } else if (f->end == WORD_FAIL) {
         judge_failed_word(v, f);
     } else if (succeeded(f)) {
@@ -168,7 +171,8 @@ static void judge_any(struct verdict *v, const struct verdict_facts *f)
 {
     bool never_ran = f->why == VERDICT_UNSTARTED || f->why == VERDICT_NO_START;
     bool by_itself = f->why == VERDICT_ITSELF || f->why == VERDICT_EMITS;
-    bool has_word = f->end == WORD_FAIL || f->end == WORD_RESEND || succeeded(f);
+    bool has_word = f->end == WORD_FAIL || f->end == WORD_RESEND || f->end == WORD_BUSY ||
+                    succeeded(f);
 
     if (never_ran || (!by_itself && !has_word))
         judge_ended(v, f);

@@ -73,6 +73,15 @@ const struct word_spec words[] = {
      .verb = "raise",
      .syntax = "raise NAME [N]",
      .meaning = "Raises a signal by N (default 1), in the commit that ends this attempt as done."},
+    {.name = "use",
+     .kind = WORD_USE,
+     .read = word_read_use,
+     .reply = WORD_REPLY_AT_ONCE,
+     .at_end = WORD_AT_END_ALWAYS,
+     .verb = "use",
+     .syntax = "use NAME N",
+     .meaning = "Books N for this start in the rates of a resource, instead of the job's weight: "
+                "what it really used. The last line for a resource counts."},
     {.name = "done",
      .kind = WORD_DONE,
      .read = word_read_text,
@@ -100,6 +109,15 @@ const struct word_spec words[] = {
      .meaning =
          "Ends the attempt; the job is tried again after this time. This does not count as a "
          "failure, but the 16th time fails the job."},
+    {.name = "busy",
+     .kind = WORD_BUSY,
+     .read = word_read_busy,
+     .reply = WORD_REPLY_AT_ONCE,
+     .at_end = WORD_AT_END_DECIDES,
+     .verb = "busy",
+     .syntax = "busy NAME SECONDS [WHY]",
+     .meaning = "Ends the attempt, uncounted, and shuts a resource for everybody: no job that "
+                "needs it starts for this time. `lane` is the lane of the job."},
 };
 
 const size_t n_words = ARRAY_LEN(words);

@@ -37,16 +37,18 @@ enum word_kind {
     WORD_SET,
     WORD_STEP,
     WORD_RAISE,
+    WORD_USE,
     WORD_DONE,
     WORD_FAIL, /* err, fail */
     WORD_RESEND,
+    WORD_BUSY,
     WORD_KIND_COUNT
 };
 
 struct word {
     enum word_kind kind;
     struct slice text; /* RUN PROGRESS DONE FAIL RESEND; may be empty */
-    struct slice name; /* SET RAISE */
+    struct slice name; /* SET RAISE USE BUSY */
     struct slice json; /* SET EMIT EMIT_NOW CURSOR STEP: checked; an object for emits and STEP */
 
     /* PROGRESS: counts, or the time left. */
@@ -57,8 +59,8 @@ struct word {
     bool has_left;
     int64_t left_us;
 
-    int64_t delay_us; /* RESEND */
-    int64_t count;    /* RAISE */
+    int64_t delay_us; /* RESEND BUSY */
+    int64_t count;    /* RAISE USE */
 };
 
 enum word_reply { /* on file descriptor 4 */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/jtext/jtext.h"
 #include "base/text/utf8.h"
+#include "core/gate/window.h"
 #include "core/object/quote.h"
 #include "core/route/dest.h"
 #include "core/route/routing.h"
@@ -241,6 +242,24 @@ enum err_code word_read_raise(struct word_reading *r)
     return E_OK;
 }
 
+enum err_code word_read_use(struct word_reading *r)
+{
+    struct word *w = r->word;
+    struct quote quote;
+
+    if (take_name(r, &w->name) != E_OK || dest_name_check("resource", w->name, r->err) != E_OK)
+        return E_INVALID;
+    struct slice at = r->rest;
+
+    if (at.size == 0 || memchr(at.data, '.', at.size) != NULL || !take_number(&at, &w->count) ||
+        at.size > 0 || w->count < 0 || w->count > WINDOW_WEIGHT_MAX)
+        return err_set(r->err, E_INVALID,
+                       "the number after the name must be an integer from 0 to %" PRId64 ", not %s",
+                       WINDOW_WEIGHT_MAX,
+                       r->rest.size > 0 ? quote_text(&quote, r->rest) : "nothing");
+    return E_OK;
+}
+
 enum err_code word_read_resend(struct word_reading *r)
 {
     const char *dash = r->rest.size > 0 ? memchr(r->rest.data, '-', r->rest.size) : NULL;
@@ -256,5 +275,26 @@ enum err_code word_read_resend(struct word_reading *r)
             "needs a number of seconds and optionally a reason, such as 300-busy, not %s",
             r->rest.size > 0 ? quote_text(&quote, r->rest) : "nothing");
     r->word->text = word_text(word_trim(why), WORD_TEXT_MAX, r->arena);
+    return E_OK;
+}
+
+enum err_code word_read_busy(struct word_reading *r)
+{
+    struct word *w = r->word;
+    struct err unread = ERR_INIT;
+    struct quote quote;
+
+    if (take_name(r, &w->name) != E_OK || dest_name_check("resource", w->name, r->err) != E_OK)
+        return E_INVALID;
+    struct slice rest = r->rest;
+    struct slice seconds = word_take(&rest);
+
+    if (seconds.size == 0 || duration_parse(seconds, &w->delay_us, &unread) != E_OK ||
+        w->delay_us == 0)
+        return err_set(r->err, E_INVALID,
+                       "needs a number of seconds after the name, and optionally a reason, such as "
+                       "30 quota, not %s",
+                       r->rest.size > 0 ? quote_text(&quote, r->rest) : "nothing");
+    w->text = word_text(word_trim(rest), WORD_TEXT_MAX, r->arena);
     return E_OK;
 }

@@ -21,7 +21,9 @@ enum err_code word_read_cursor(struct word_reading *r);   /* any JSON */
 enum err_code word_read_set(struct word_reading *r);      /* NAME JSON */
 enum err_code word_read_step(struct word_reading *r);     /* a step as JSON */
 enum err_code word_read_raise(struct word_reading *r);    /* NAME [N] */
+enum err_code word_read_use(struct word_reading *r);      /* NAME N */
 enum err_code word_read_resend(struct word_reading *r);   /* SECONDS[-WHY] */
+enum err_code word_read_busy(struct word_reading *r);     /* NAME SECONDS [WHY] */
 
 struct slice word_trim(struct slice s);
 

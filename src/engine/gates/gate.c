@@ -10,6 +10,7 @@
 #include "engine/batch/transaction.h"
 #include "engine/gates/gating.h"
 #include "engine/gates/lines.h"
+#include "engine/gates/told.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 
@@ -117,11 +118,17 @@ void gates_deinit(struct engine *e)
     VEC_DEINIT(&e->batch.gates.uses);
     VEC_DEINIT(&e->batch.gates.held);
     VEC_DEINIT(&e->batch.gates.bookings);
+    VEC_DEINIT(&e->batch.gates.told);
 }
 
 struct gate *gate_find(const struct engine *e, struct slice name)
 {
     return names_find(&e->gates.by_name, name);
+}
+
+struct gate *gate_by_id(const struct engine *e, int64_t id)
+{
+    return map_find(&e->gates.by_id, id);
 }
 
 struct gate *gate_add_resource(struct engine *e, int64_t id, struct slice name, struct slice json)
@@ -206,6 +213,12 @@ static struct gate_shut take_shut(int64_t until_at, struct slice why)
                               .why = why.size == 0
                                          ? (struct slice){0}
                                          : slice_make(mem_strndup(why.data, why.size), why.size)};
+}
+
+void gate_set_shut(struct gate *g, int64_t until_at, struct slice why)
+{
+    free((void *)(uintptr_t)g->shut.why.data);
+    g->shut = take_shut(until_at, why);
 }
 
 void gate_take_state(struct engine *e, struct gate *g, const struct stored_gate *row)
@@ -308,6 +321,8 @@ enum err_code gates_release(struct engine *e, struct err *err)
 
     if (n == 0 || !e->gates.in_force)
         return E_OK;
+    if (gates_carry_out(e, err) != E_OK)
+        return err->code;
     int64_t *jobs = arena_array(&e->batch.arena, n, sizeof(*jobs));
 
     for (size_t i = 0; i < n; i++)
@@ -371,6 +386,7 @@ void gates_clear(struct engine *e)
     VEC_CLEAR(&b->changed);
     VEC_CLEAR(&b->uses);
     VEC_CLEAR(&b->bookings);
+    VEC_CLEAR(&b->told);
     for (size_t i = 0; i < b->held.count; i++)
         forget_state(b->held.items[i]);
     VEC_CLEAR(&b->held);

@@ -80,8 +80,19 @@ struct booking {
     struct line *line;
 };
 
+/* What a finish has told of a gate: carried out when slots come back. */
+struct gate_told {
+    int64_t gate; /* 0: the lane of the job, `line` */
+    int64_t line;
+    int64_t job;
+    int64_t used;   /* -1: it is busy */
+    int64_t for_us; /* busy for so long */
+    struct slice why;
+};
+
 /* What a batch gathers. */
 struct gate_batch {
+    VEC(struct gate_told) told;
     VEC(struct booking) bookings; /* of the claim that is served, in the order of the jobs */
     VEC(struct gate *) changed;
     VEC(struct gate_use) uses; /* of granted jobs, to be written */
@@ -103,6 +114,7 @@ void gate_redefine(struct gate *g, struct slice json);
 void gate_remove_resource(struct engine *e, struct gate *g);
 
 struct gate *gate_find(const struct engine *e, struct slice name); /* NULL: no such resource */
+struct gate *gate_by_id(const struct engine *e, int64_t id);       /* NULL: not in memory */
 
 /* The state in the form that core/gate judges. */
 struct gate_state gate_state_of(const struct gate *g);
@@ -114,6 +126,8 @@ MUST_CHECK enum err_code gates_hold(struct engine *e, struct gate *const *gates,
 
 /* The state becomes that of the row. */
 void gate_take_state(struct engine *e, struct gate *g, const struct stored_gate *row);
+
+void gate_set_shut(struct gate *g, int64_t until_at, struct slice why);
 
 /* A start of that weight; and takes one back that did not come about. */
 void gate_book(struct engine *e, struct gate *g, int64_t weight);

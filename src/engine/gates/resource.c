@@ -142,41 +142,45 @@ const struct define_rules resource_define_rules = {
 
 /* ---- shutting and opening ---- */
 
-/* The row is the truth: it is locked before it is judged. */
-static enum err_code lock_gate(struct engine *e, struct gate *g, struct err *err)
+enum err_code gate_lock(struct engine *e, int64_t id, struct stored_gate *ret, struct err *err)
 {
-    struct stored_gate row;
+    struct gate *g = map_find(&e->gates.by_id, id);
 
     if (engine_write(e, err) != E_OK ||
-        store_gate_lock(e->store, g->id, &e->batch.arena, &row, err) != E_OK)
+        store_gate_lock(e->store, id, &e->batch.arena, ret, err) != E_OK)
         return err->code;
-    if (row.id != 0 && !g->changed)
-        gate_take_state(e, g, &row);
+    if (ret->id != 0 && g != NULL && !g->changed)
+        gate_take_state(e, g, ret);
     return E_OK;
 }
 
-static enum err_code write_shut(struct engine *e, struct gate *g, const struct gate_pause *pause,
+static enum err_code write_shut(struct engine *e, int64_t id, const struct gate_pause *pause,
                                 struct err *err)
 {
     struct stored_gate row = {
-        .id = g->id, .shut_until_at = pause->until_at, .shut_us = pause->for_us, .why = pause->why};
+        .id = id, .shut_until_at = pause->until_at, .shut_us = pause->for_us, .why = pause->why};
+    struct gate *g = map_find(&e->gates.by_id, id);
 
-    if (store_gate_shut(e->store, &row, err) != E_OK ||
-        store_gate_lock(e->store, g->id, &e->batch.arena, &row, err) != E_OK)
+    if (store_gate_shut(e->store, &row, err) != E_OK)
         return err->code;
-    if (!g->changed)
-        gate_take_state(e, g, &row);
+    news_add_gate(e, id);
+    if (g == NULL)
+        return E_OK;
+    gate_set_shut(g, pause->until_at, pause->why);
+    g->may_be_shut = true;
     gate_news(e, g);
-    news_add_gate(e, g->id);
     return E_OK;
 }
 
-enum err_code gate_pause(struct engine *e, struct gate *g, const struct gate_pause *pause,
+enum err_code gate_pause(struct engine *e, int64_t id, const struct gate_pause *pause,
                          struct err *err)
 {
-    if (lock_gate(e, g, err) != E_OK)
+    struct stored_gate row;
+
+    if (gate_lock(e, id, &row, err) != E_OK)
         return err->code;
-    return pause->until_at <= g->shut.until_at ? E_OK : write_shut(e, g, pause, err);
+    return row.id == 0 || pause->until_at <= row.shut_until_at ? E_OK
+                                                               : write_shut(e, id, pause, err);
 }
 
 enum err_code resource_op_run(struct engine *e, struct op *op, struct err *err)
@@ -184,6 +188,7 @@ enum err_code resource_op_run(struct engine *e, struct op *op, struct err *err)
     const struct resource_op *o = &op->resource;
     struct gate *g = gate_find(e, o->name);
     struct gate_pause pause = {.why = o->why};
+    struct stored_gate row;
 
     if (g == NULL) {
         unknown(e, o->name, E_NOT_FOUND, &op->err);
@@ -195,7 +200,7 @@ enum err_code resource_op_run(struct engine *e, struct op *op, struct err *err)
                          : o->for_us > 0 ? e->now.wall_at + o->for_us
                                          : TIME_NEVER;
     }
-    if (lock_gate(e, g, err) != E_OK || write_shut(e, g, &pause, err) != E_OK)
+    if (gate_lock(e, g->id, &row, err) != E_OK || write_shut(e, g->id, &pause, err) != E_OK)
         return err->code;
     buf_add_str(&op->reply, "{\"name\":");
     jtext_add_string(&op->reply, o->name);

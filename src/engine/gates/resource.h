@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "engine/op.h"
+#include "store/gates/gates.h"
 
 struct engine;
 struct gate;
@@ -21,5 +22,8 @@ struct gate_pause {
     int64_t for_us;
     struct slice why;
 };
-MUST_CHECK enum err_code gate_pause(struct engine *e, struct gate *g,
-                                    const struct gate_pause *pause, struct err *err);
+/* The row of a gate is locked: the gate in memory, if it is there, gets its state. */
+MUST_CHECK enum err_code gate_lock(struct engine *e, int64_t id, struct stored_gate *ret,
+                                   struct err *err);
+MUST_CHECK enum err_code gate_pause(struct engine *e, int64_t id, const struct gate_pause *pause,
+                                    struct err *err);

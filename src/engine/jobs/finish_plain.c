@@ -25,7 +25,7 @@ static bool is_plain(const struct finish_item *f)
 {
     return f->outcome == JOB_OUT_DONE && f->cause == JOB_CAUSE_NONE && f->exit == 0 &&
            f->text.size == 0 && f->set.size == 0 && f->result.size == 0 && f->n_emit == 0 &&
-           f->n_raises == 0 && f->steps.size == 0 && f->group.size == 0;
+           f->n_raises == 0 && f->n_uses == 0 && f->steps.size == 0 && f->group.size == 0;
 }
 
 static size_t count_plain(struct op **ops, size_t n)

@@ -69,6 +69,16 @@ MUST_CHECK enum err_code query_add_listed(struct query_view *v, struct query *q,
 MUST_CHECK enum err_code view_add_filters(struct query_view *v, struct buf *b, int64_t queue,
                                           struct err *err);
 
+/* Which gate keeps a ready job from starting, and until when.  (resources.c) */
+struct gate_reason {
+    const char *code; /* NULL: none */
+    char text[500];
+    int64_t until_at; /* 0: unknown */
+};
+MUST_CHECK enum err_code query_gate_reason(struct query_view *v, const struct stored_queue *q,
+                                           const struct job *j, struct gate_reason *ret,
+                                           struct err *err);
+
 /* last_line.c */
 MUST_CHECK enum err_code query_add_last_line(struct buf *b, struct query_view *v,
                                              const struct job *j, struct err *err);

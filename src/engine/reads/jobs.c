@@ -269,6 +269,24 @@ static enum err_code say_stopped(struct query_view *v, const struct job *j, stru
     return E_OK;
 }
 
+/* A queue that starts nothing is told before the gates of its jobs. */
+static enum err_code say_gate(struct query_view *v, const struct job *j, struct reason *r,
+                              struct err *err)
+{
+    const struct stored_queue *q = view_queue(v, j->queue);
+    struct gate_reason gate = {.code = NULL};
+
+    if (q == NULL || !queue_state_starts(q->state))
+        return E_OK;
+    if (query_gate_reason(v, q, j, &gate, err) != E_OK)
+        return err->code;
+    if (gate.code != NULL) {
+        say(r, gate.code, "%s", gate.text);
+        r->until_at = gate.until_at;
+    }
+    return E_OK;
+}
+
 /* ---- one job ---- */
 
 static enum err_code add_fields(struct buf *b, struct query_view *v, const struct query *q,
@@ -287,6 +305,8 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
         jtext_add_id(b, "closes", j->closes);
     jtext_add_job_url(b, q->url, j->id.v);
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
+        return err->code;
+    if (j->state == JOB_READY && say_gate(v, j, &r, err) != E_OK)
         return err->code;
     if (whole && r.code != NULL && strcmp(r.code, "queue") == 0 &&
         say_stopped(v, j, &r, err) != E_OK)

@@ -2,9 +2,13 @@
  * Resources, as people see them.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/jtext/jtext.h"
 #include "core/gate/gate.h"
+#include "core/gate/lane_def.h"
+#include "core/gate/needs.h"
 #include "core/gate/window.h"
 #include "core/object/quote.h"
 #include "engine/gates/gate.h"
@@ -84,6 +88,101 @@ static void add_resource(struct buf *b, const struct stored_gate *row, int64_t a
         jtext_put_time(b, "until", opening.until_at);
     add_why(b, &s, row->name, at);
     shown_deinit(&s);
+}
+
+/* ---- why a job waits ---- */
+
+static void say_verdict(struct gate_reason *ret, const char *code, const struct buf *text,
+                        const struct gate_verdict *v)
+{
+    bool later = v->until_at != TIME_NEVER && v->until_at > ret->until_at;
+
+    if (ret->code != NULL && !later)
+        return;
+    ret->code = code;
+    snprintf(ret->text, sizeof(ret->text), "%.*s", (int)text->size, text->data);
+    ret->until_at = v->until_at == TIME_NEVER ? 0 : v->until_at;
+}
+
+static enum err_code judge_need(struct query_view *v, const struct need *need,
+                                struct gate_reason *ret, struct err *err)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(4096);
+    struct stored_gate row;
+    struct err unusable = ERR_INIT;
+    struct shown s;
+
+    if (need_is_of_host(need->name))
+        return E_OK;
+    if (store_resource_find(v->store, need->name, &v->arena, &row, err) != E_OK)
+        return err->code;
+    if (row.id == 0 || show_open(&s, &row, v->now_at, &unusable) != E_OK)
+        return E_OK;
+    struct gate_verdict verdict = gate_judge(&s.resource.rules, &s.state, v->now_at, need->weight);
+
+    if (verdict.by != GATE_OK) {
+        gate_reason(&s.resource.rules, &s.state, &verdict, need->name, v->now_at, need->weight,
+                    &text);
+        say_verdict(ret, "resource", &text, &verdict);
+    }
+    shown_deinit(&s);
+    return E_OK;
+}
+
+static enum err_code judge_lane(struct query_view *v, const struct queue_def *def, int64_t lane,
+                                struct gate_reason *ret, struct err *err)
+{
+    CLEANUP(window) struct window window = WINDOW_INIT;
+    CLEANUP(buf) struct buf text = BUF_INIT(4096);
+    CLEANUP(buf) struct buf name = BUF_INIT(4096);
+    struct gate_rules rules = lane_rules(&def->lane);
+    struct err ignored = ERR_INIT;
+    struct stored_gate row;
+
+    if (store_gate_find(v->store, lane, &v->arena, &row, err) != E_OK)
+        return err->code;
+    if (row.starts.size > 0 && window_decode(row.starts, &window, &ignored) != E_OK)
+        window = WINDOW_INIT;
+    window_settle(&window, &rules.rates, v->now_at);
+    struct gate_state state = {.in_use = row.in_use,
+                               .window = &window,
+                               .shut = {row.shut_until_at, row.why}};
+    struct gate_verdict verdict = gate_judge(&rules, &state, v->now_at, 1);
+
+    if (verdict.by == GATE_OK)
+        return E_OK;
+    buf_addf(&name, "lane %.*s", (int)row.name.size, row.name.data == NULL ? "" : row.name.data);
+    gate_reason(&rules, &state, &verdict, buf_slice(&name), v->now_at, 1, &text);
+    say_verdict(ret, "lane", &text, &verdict);
+    return E_OK;
+}
+
+enum err_code query_gate_reason(struct query_view *v, const struct stored_queue *q,
+                                const struct job *j, struct gate_reason *ret, struct err *err)
+{
+    struct stored_gate line = {.id = 0};
+    struct err ignored = ERR_INIT;
+    struct queue_def def;
+    struct needs needs;
+    struct slice value;
+
+    *ret = (struct gate_reason){.code = NULL};
+    if (j->lane == 0 && !jtext_find(q->definition, "needs", &value))
+        return E_OK;
+    if (queue_def_parse_stored(q->definition, &v->arena, &def, &ignored) != E_OK)
+        return E_OK;
+    if (j->lane != 0 && store_gate_find(v->store, j->lane, &v->arena, &line, err) != E_OK)
+        return err->code;
+    needs = def.needs;
+    if (line.kind == GATE_SAME_NEEDS &&
+        needs_parse(line.needs, &v->arena, &needs, &ignored) != E_OK)
+        return E_OK;
+    for (size_t i = 0; i < needs.count; i++)
+        if (needs.items[i].weight > 0 && judge_need(v, &needs.items[i], ret, err) != E_OK)
+            return err->code;
+    int64_t lane = line.kind == GATE_LANE ? line.id : line.lane;
+
+    return lane == 0 ? E_OK : judge_lane(v, &def, lane, ret, err);
 }
 
 /* ---- lists ---- */

@@ -215,8 +215,10 @@ static void hear_item(struct engine *e, char letter, const char **at)
             gating_hear(e, q, note.lease.job);
         break;
     case 'g':
-        if (next_number(at, &number) && (gate = map_find(&e->gates.by_id, number)) != NULL)
+        if (next_number(at, &number) && (gate = map_find(&e->gates.by_id, number)) != NULL) {
+            gate->may_be_shut = true;
             gate_news(e, gate);
+        }
         break;
     case 'q':
         e->shared.queue_changes = -1;

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 
 #include "base/jtext/jtext.h"
+#include "core/gate/gate.h"
+#include "core/gate/window.h"
 #include "core/job/lease.h"
 #include "core/object/quote.h"
 #include "core/submit/routing.h"
@@ -58,6 +60,44 @@ static enum err_code read_raises(struct object_read *r, const struct field *f, s
     item->raises = raises;
     return E_OK;
 }
+
+static enum err_code read_uses(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct finish_item *item = r->to;
+    struct slice key;
+    struct slice count;
+
+    (void)f;
+    if (jtext_type_of(value) != JTEXT_OBJECT)
+        return object_must_be(r, "an object such as {\"llm\": 800}", value);
+    size_t n = jtext_count_members(value);
+
+    if (n > RAISES_MAX)
+        return err_set(r->err, E_TOO_LARGE, "must have at most %d resources, not %zu", RAISES_MAX,
+                       n);
+    struct signal_raise_item *uses = arena_array(r->arena, n + 1, sizeof(*uses));
+
+    for (struct jtext_iter it = jtext_members(value); jtext_next_member(&it, &key, &count);) {
+        uses[item->n_uses].name = jtext_text(key, r->arena);
+        if (jtext_type_of(count) != JTEXT_INT || jtext_int(count) < 0 ||
+            jtext_int(count) > WINDOW_WEIGHT_MAX)
+            return object_must_be(r, "whole numbers from 0 on", count);
+        uses[item->n_uses++].count = jtext_int(count);
+    }
+    item->uses = uses;
+    return E_OK;
+}
+
+static const struct field busy_fields[] = {
+    FIELD_TEXT("name", finish_item, busy.name, .required = true, .min = 1, .max = GATE_NAME_MAX,
+               .help = "the resource, or `lane`"),
+    FIELD_LENGTH("for", finish_item, busy.for_us, .required = true, .min = 1,
+                 .max = 10000 * US_PER_DAY, .help = "how long it is shut"),
+    FIELD_TEXT("why", finish_item, busy.why, .null = true, .max = TEXT_BYTES_MAX),
+};
+static const struct object busy_object = {.what = "busy",
+                                          OBJECT_FIELDS(busy_fields),
+                                          .needs = true};
 
 /* They are judged again when they are added: only then it is known where the route is. */
 static enum err_code read_steps(struct object_read *r, const struct field *f, struct slice value)
@@ -116,6 +156,10 @@ static const struct field finish_fields[] = {
                  .help = "Signals to raise: name and count."),
     FIELD_OBJECT("group", finish_item, group, .null = true, .schema = "Params",
                  .help = "Merged into the data of its group."),
+    FIELD_CUSTOM("use", read_uses, .null = true, .schema = "Slots",
+                 .help = "What was used of resources, instead of the job's weights."),
+    FIELD_MEMBERS("busy", &busy_object, .null = true,
+                  .help = "Shuts a resource; with the state `returned`."),
     FIELD_CUSTOM("steps", read_steps, .null = true,
                  .schema = "{'type':'array','items':{'$ref':'#/components/schemas/Step'}}",
                  .help = "Added to the route."),

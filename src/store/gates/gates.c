@@ -151,6 +151,12 @@ enum err_code store_gates_hold(struct store *s, const int64_t *ids, size_t n,
     return each_gate(s->db, SQL_GATES_HOLD, DB_ARGS(db_r(&rows)), on_gate, ctx, err);
 }
 
+enum err_code store_gate_find(struct store *s, int64_t id, struct arena *arena,
+                              struct stored_gate *ret, struct err *err)
+{
+    return db_find(s->db, SQL_GATE_FIND, &gate_table, arena, ret, err, db_i(id));
+}
+
 enum err_code store_gate_lock(struct store *s, int64_t id, struct arena *arena,
                               struct stored_gate *ret, struct err *err)
 {

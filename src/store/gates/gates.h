@@ -90,6 +90,10 @@ MUST_CHECK enum err_code store_gates_hold(struct store *s, const int64_t *ids, s
                                           store_gate_fn *on_gate, void *ctx, struct arena *arena,
                                           struct err *err);
 
+/* ret->id 0: none. */
+MUST_CHECK enum err_code store_gate_find(struct store *s, int64_t id, struct arena *arena,
+                                         struct stored_gate *ret, struct err *err);
+
 /* Reads and locks one, waiting for other servers.  ret->id 0: none. */
 MUST_CHECK enum err_code store_gate_lock(struct store *s, int64_t id, struct arena *arena,
                                          struct stored_gate *ret, struct err *err);

@@ -65,6 +65,9 @@ SELECT {gate_row} FROM gates WHERE id IN (SELECT r.c1 FROM rows($1) AS r);
 SELECT {gate_row} FROM gates WHERE id = ANY (CAST($1 AS BIGINT[]))
 ORDER BY id FOR NO KEY UPDATE SKIP LOCKED;
 
+-- name: gate_find
+SELECT {gate_row} FROM gates WHERE id = $1;
+
 -- Waits for other servers: for what is changed by hand.
 -- name: gate_lock
 -- store: sqlite

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/jtext/jtext.h"
 #include "core/program/word.h"
 #include "core/route/dest.h"
@@ -15,6 +16,7 @@ void gains_init(struct gains *g)
     *g = (struct gains){
         .jobs = BUF_INIT(SIZE_MAX / 2), /* bounded by the owner: see gains.h */
         .steps = BUF_INIT(GAINS_STEPS_MAX),
+        .busy = BUF_INIT(GAINS_BUSY_MAX),
     };
 }
 
@@ -192,6 +194,72 @@ static void drop_signals(struct gains *g)
     VEC_CLEAR(&g->signals);
 }
 
+/* ---- resources ---- */
+
+enum err_code gains_use(struct gains *g, struct slice name, int64_t count, struct err *err)
+{
+    for (size_t i = 0; i < g->uses.count; i++)
+        if (slice_is(name, g->uses.items[i].name)) {
+            g->uses.items[i].count = count;
+            return E_OK;
+        }
+    if (g->uses.count == GAINS_SIGNALS_MAX)
+        return err_set(err, E_TOO_LARGE, "at most %d names are allowed", GAINS_SIGNALS_MAX);
+    VEC_PUSH(&g->uses, ((struct gained_signal){mem_strndup(name.data, name.size), count}));
+    return E_OK;
+}
+
+static bool any_uses(const struct gains *g)
+{
+    return g->uses.count > 0;
+}
+
+static void add_uses(const struct gains *g, struct buf *b)
+{
+    buf_add_char(b, '{');
+    for (size_t i = 0; i < g->uses.count; i++) {
+        jtext_add_comma(b);
+        jtext_add_string(b, slice_of(g->uses.items[i].name));
+        buf_addf(b, ":%" PRId64, g->uses.items[i].count);
+    }
+    buf_add_char(b, '}');
+}
+
+static void drop_uses(struct gains *g)
+{
+    for (size_t i = 0; i < g->uses.count; i++)
+        free(g->uses.items[i].name);
+    VEC_CLEAR(&g->uses);
+}
+
+void gains_busy(struct gains *g, struct slice name, int64_t for_us, struct slice why)
+{
+    char length[DURATION_TEXT_SIZE];
+
+    buf_clear(&g->busy);
+    buf_add_char(&g->busy, '{');
+    jtext_put_string(&g->busy, "name", name);
+    jtext_put_string(&g->busy, "for", slice_of(duration_format(for_us, length)));
+    if (why.size > 0)
+        jtext_put_string(&g->busy, "why", why);
+    buf_add_char(&g->busy, '}');
+}
+
+static bool any_busy(const struct gains *g)
+{
+    return g->busy.size > 0;
+}
+
+static void add_busy(const struct gains *g, struct buf *b)
+{
+    buf_add_slice(b, buf_slice(&g->busy));
+}
+
+static void drop_busy(struct gains *g)
+{
+    buf_clear(&g->busy);
+}
+
 /* ---- all of them ---- */
 
 static const struct gain {
@@ -209,6 +277,8 @@ static const struct gain {
      .any = any_signals,
      .add = add_signals,
      .drop = drop_signals},
+    {.word = WORD_USE, .member = "use", .any = any_uses, .add = add_uses, .drop = drop_uses},
+    {.word = WORD_BUSY, .member = "busy", .any = any_busy, .add = add_busy, .drop = drop_busy},
 };
 
 bool gains_any(const struct gains *g)
@@ -242,6 +312,8 @@ void gains_deinit(struct gains *g)
     VEC_DEINIT(&g->values);
     VEC_DEINIT(&g->job_sizes);
     VEC_DEINIT(&g->signals);
+    VEC_DEINIT(&g->uses);
     buf_deinit(&g->jobs);
     buf_deinit(&g->steps);
+    buf_deinit(&g->busy);
 }

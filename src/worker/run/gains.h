@@ -24,6 +24,7 @@
 #define GAINS_SET_NAMES 1000              /* values */
 #define GAINS_STEPS_MAX ((size_t)1 << 20) /* bytes of all steps together */
 #define GAINS_SIGNALS_MAX 1000            /* names */
+#define GAINS_BUSY_MAX ((size_t)64 << 10) /* bytes of what is busy, with every byte escaped */
 
 struct gained_value {
     char *name;
@@ -43,6 +44,8 @@ struct gains {
     struct buf steps; /* JSON objects, separated by commas */
     size_t n_steps;
     VEC(struct gained_signal) signals;
+    VEC(struct gained_signal) uses; /* of resources */
+    struct buf busy;                /* JSON of what the attempt has found busy; or empty */
 };
 
 void gains_init(struct gains *g);
@@ -56,6 +59,13 @@ MUST_CHECK enum err_code gains_add_step(struct gains *g, struct slice json, stru
 /* A signal that is raised twice is raised by the sum. */
 MUST_CHECK enum err_code gains_raise(struct gains *g, struct slice name, int64_t count,
                                      struct err *err);
+
+/* What was used of a resource; the last line counts. */
+MUST_CHECK enum err_code gains_use(struct gains *g, struct slice name, int64_t count,
+                                   struct err *err);
+
+/* A resource is busy for that time. */
+void gains_busy(struct gains *g, struct slice name, int64_t for_us, struct slice why);
 
 void gains_add_job(struct gains *g, struct slice json);
 

@@ -182,6 +182,13 @@ static enum err_code take_raise(struct program_report *a, const struct word *w, 
     return gains_raise(&a->gains, w->name, w->count, err);
 }
 
+static enum err_code take_use(struct program_report *a, const struct word *w, int64_t now_at,
+                              struct err *err)
+{
+    (void)now_at;
+    return gains_use(&a->gains, w->name, w->count, err);
+}
+
 static enum err_code take_end(struct program_report *a, const struct word *w, int64_t now_at,
                               struct err *err)
 {
@@ -195,6 +202,15 @@ static enum err_code take_end(struct program_report *a, const struct word *w, in
     return E_OK;
 }
 
+static enum err_code take_busy(struct program_report *a, const struct word *w, int64_t now_at,
+                               struct err *err)
+{
+    if (take_end(a, w, now_at, err) != E_OK)
+        return err->code;
+    gains_busy(&a->gains, w->name, w->delay_us, w->text);
+    return E_OK;
+}
+
 /* What a word does when its line arrives; on an error it has done nothing.  What it does at the
  * end of the attempt is in its row of `words` and in gains.c. */
 typedef enum err_code take_fn(struct program_report *a, const struct word *w, int64_t now_at,
@@ -204,7 +220,8 @@ static take_fn *const takers[WORD_KIND_COUNT] = {
     [WORD_RUN] = take_text,  [WORD_PROGRESS] = take_progress, [WORD_EMIT] = take_emit,
     [WORD_SET] = take_set,   [WORD_EMIT_NOW] = take_emit_now, [WORD_CURSOR] = take_cursor,
     [WORD_STEP] = take_step, [WORD_RAISE] = take_raise,       [WORD_DONE] = take_end,
-    [WORD_FAIL] = take_end,  [WORD_RESEND] = take_end,
+    [WORD_FAIL] = take_end,  [WORD_RESEND] = take_end,        [WORD_USE] = take_use,
+    [WORD_BUSY] = take_busy,
 };
 
 void report_note_forbidden(struct program_report *a, const struct err *why)

@@ -256,6 +256,101 @@ static void shut_by_hand_until_it_is_opened(void **state)
     assert_sound(f);
 }
 
+static struct test_op *op_tell(struct fixture *f, struct granted g, enum job_outcome outcome)
+{
+    struct test_op *t = op_finish(f, g.id, g.token, outcome);
+
+    return t;
+}
+
+static struct finish_item *item_of_finish(struct test_op *t)
+{
+    struct finish_item *item = arena_array(&t->op.arena, 1, sizeof(*item));
+
+    *item = t->op.exchange.finish[0];
+    t->op.exchange.finish = item;
+    return item;
+}
+
+/* The job goes back uncounted; a shorter pause never shortens a longer one. */
+static void busy_shuts_a_resource_for_everybody(void **state)
+{
+    struct fixture *f = *state;
+    struct granted got[4];
+
+    define_resource(f, "api", "{}");
+    define_queue(f, "a", "{\"needs\":{\"api\":1}}");
+    define_queue(f, "b", "{\"needs\":{\"api\":1}}");
+    submit_many(f, "a", 2);
+    submit_many(f, "b", 1);
+    assert_int_equal(claim(f, "a", 2, got), 2);
+    for (int i = 0; i < 2; i++) {
+        struct test_op *t = op_tell(f, got[i], JOB_OUT_RETURNED);
+
+        item_of_finish(t)->busy = (struct busy_item){SLICE("api"), (i == 0 ? 30 : 10) * US_PER_S,
+                                                     SLICE("quota")};
+        assert_int_equal(run_op(f, t)->op.err.code, E_OK);
+    }
+    assert_int_equal(state_of(f, got[0].id), JOB_READY);
+    assert_int_equal(claim(f, "b", 4, got), 0);
+    fixture_pass(f, 20 * US_PER_S);
+    assert_int_equal(claim(f, "b", 4, got), 0);
+    fixture_pass(f, 10 * US_PER_S);
+    assert_int_equal(claim(f, "b", 4, got), 1);
+    struct test_op *t = op_tell(f, got[0], JOB_OUT_RETURNED);
+
+    item_of_finish(t)->busy = (struct busy_item){SLICE("apo"), 30 * US_PER_S, SLICE("")};
+    assert_int_equal(run_op(f, t)->op.err.code, E_OK);
+    assert_int_equal(state_of(f, got[0].id), JOB_SCHEDULED);
+    assert_sound(f);
+}
+
+static void use_books_what_a_job_really_used(void **state)
+{
+    struct fixture *f = *state;
+    struct granted got[4];
+    const struct signal_raise_item used = {SLICE("llm"), 9};
+
+    define_resource(f, "llm", "{\"rate\":[\"10/1m\"]}");
+    define_queue(f, "a", "{\"needs\":{\"llm\":2}}");
+    submit_many(f, "a", 4);
+    assert_int_equal(claim(f, "a", 1, got), 1);
+    struct test_op *t = op_tell(f, got[0], JOB_OUT_DONE);
+    struct finish_item *item = item_of_finish(t);
+
+    item->uses = &used;
+    item->n_uses = 1;
+    assert_int_equal(run_op(f, t)->op.err.code, E_OK);
+    assert_int_equal(claim(f, "a", 1, got), 0);
+    fixture_pass(f, US_PER_MIN);
+    assert_int_equal(claim(f, "a", 4, got), 3);
+    assert_sound(f);
+}
+
+static void a_waiting_job_says_which_gate_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    struct granted got[1];
+    struct query q;
+
+    define_resource(f, "api", "{\"open\":[\"22:00-06:00\"],\"slots\":1}");
+    define_queue(f, "a", "{\"needs\":{\"api\":1}}");
+    fixture_pass(f, 12 * US_PER_HOUR);
+    int64_t id = submit_one(f, "a");
+
+    assert_int_equal(claim(f, "a", 1, got), 0);
+    query_init(&q, QUERY_JOB);
+    q.id = id;
+    q.now_at = f->now.wall_at;
+    run_query(f, &q);
+    const char *reply = buf_text(&q.reply);
+
+    if (strstr(reply, "\"reason\":{\"code\":\"resource\",\"text\":\"api is closed until 22:00\","
+                      "\"until\":\"2026-01-01T22:00:00Z\"}") == NULL)
+        fail_msg("%s", reply);
+    query_deinit(&q);
+}
+
 /* ---- order ---- */
 
 static void a_blocked_queue_does_not_hold_back_another(void **state)
@@ -363,6 +458,9 @@ int main(void)
         ENGINE_TEST(rates_are_exact_and_survive_a_crash),
         ENGINE_TEST(a_claim_waits_for_the_opening_and_costs_nothing_before),
         ENGINE_TEST(shut_by_hand_until_it_is_opened),
+        ENGINE_TEST(busy_shuts_a_resource_for_everybody),
+        ENGINE_TEST(use_books_what_a_job_really_used),
+        ENGINE_TEST(a_waiting_job_says_which_gate_is_closed),
         ENGINE_TEST(a_blocked_queue_does_not_hold_back_another),
         ENGINE_TEST(the_first_that_lacks_slots_is_not_overtaken_for_ever),
         ENGINE_TEST(needs_that_cannot_be_are_refused),
