@@ -87,7 +87,8 @@ struct definition_start_job {
 /* What `run` begins with.  Each section may be given once, in one file. */
 struct definition_start {
     VEC(struct definition_start_job) jobs;
-    struct slice finally; /* JSON as it is written; empty: not given */
+    struct slice finally;       /* JSON as it is written; empty: not given */
+    struct slice finally_queue; /* empty: it names none */
     struct definition_place from, finally_from;
 };
 

@@ -2,6 +2,8 @@
  * Finds names that no definition has, over all files together.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
 #include "base/text/nearest.h"
 #include "core/definition/definition.h"
 #include "core/definition/yaml.h"
@@ -72,27 +74,35 @@ static enum err_code check_refs(const struct definitions *d, struct arena *arena
     return E_OK;
 }
 
-/* The queues that jobs of `start:` name. */
-static enum err_code check_start(const struct definitions *d, struct arena *arena, struct err *err)
+/* "FILE:LINE: start[0]: there is no queue 'x'"; nothing when the name is empty or known. */
+static enum err_code check_queue(const struct definitions *d, struct slice queue,
+                                 struct definition_place from, const char *where, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
     const char **names = NULL;
-    size_t n = names_of(d, DEFINITION_QUEUE, arena, &names);
+    size_t n = names_of(d, DEFINITION_QUEUE, &arena, &names);
 
-    for (size_t i = 0; i < d->start.jobs.count; i++) {
-        const struct definition_start_job *job = &d->start.jobs.items[i];
-        size_t k = 0;
+    for (size_t k = 0; k < n; k++)
+        if (queue.size == 0 || slice_is(queue, names[k]))
+            return E_OK;
+    (void)definition_name_unknown(DEFINITION_QUEUE, queue, names, n, E_INVALID, err);
+    (void)err_wrap(err, "%s", where);
+    (void)yaml_err_at(err, from.file.data, from.line);
+    return definitions_fault(d, err);
+}
 
-        while (k < n && !slice_is(job->queue, names[k]))
-            k++;
-        if (k < n || job->queue.size == 0)
-            continue;
-        (void)definition_name_unknown(DEFINITION_QUEUE, job->queue, names, n, E_INVALID, err);
-        (void)err_wrap(err, "start[%zu]: queue", i);
-        (void)yaml_err_at(err, job->from.file.data, job->from.line);
-        if (definitions_fault(d, err) != E_OK)
+/* The queues that `start:` and `finally:` name. */
+static enum err_code check_start(const struct definitions *d, struct err *err)
+{
+    const struct definition_start *s = &d->start;
+    char where[40];
+
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        snprintf(where, sizeof(where), "start[%zu]: queue", i);
+        if (check_queue(d, s->jobs.items[i].queue, s->jobs.items[i].from, where, err) != E_OK)
             return err->code;
     }
-    return E_OK;
+    return check_queue(d, s->finally_queue, s->finally_from, "finally: queue", err);
 }
 
 /* A definition with a mistake has no JSON here, and names nothing. */
@@ -120,7 +130,7 @@ enum err_code definitions_check_names(const struct definitions *d, struct err *e
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
 
-    if (check_refs(d, &arena, err) != E_OK || check_start(d, &arena, err) != E_OK)
+    if (check_refs(d, &arena, err) != E_OK || check_start(d, err) != E_OK)
         return err->code;
     for (enum definition_kind kind = 0; kind < DEFINITION_KINDS; kind++)
         if (definition_kinds[kind].check_all != NULL && check_all(d, kind, &arena, err) != E_OK)

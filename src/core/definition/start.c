@@ -7,6 +7,7 @@
 #include "base/jtext/jtext.h"
 #include "core/definition/read.h"
 #include "core/definition/yaml.h"
+#include "core/group/group_def.h"
 #include "core/submit/job.h"
 
 enum { START_JSON_MAX = 1 << 20 };
@@ -102,11 +103,17 @@ enum err_code definition_finally_add(struct definition_read *r, struct yaml_valu
         return r->err->code;
     if (v->type != YAML_T_MAP)
         return definition_wrong(r, v, "finally: must be a map like {queue: report, params: {…}}");
+    struct object_read read = {
+        .arena = &r->d->arena, .err = r->err, .copies = true, .key = "finally"};
+    struct dest dest = {.kind = DEST_QUEUE};
+
     if (yaml_json(v, &json, r->err) != E_OK ||
-        jtext_check(buf_slice(&json), &checked, r->err) != E_OK) {
-        (void)err_wrap(r->err, "finally");
+        jtext_check(buf_slice(&json), &checked, r->err) != E_OK ||
+        finally_read(&read, checked, &dest) != E_OK) {
         return yaml_err_at(r->err, r->source->file, v->line);
     }
     r->d->start.finally = arena_copy(&r->d->arena, checked);
+    if (dest.kind == DEST_QUEUE)
+        r->d->start.finally_queue = arena_copy(&r->d->arena, dest.name);
     return E_OK;
 }

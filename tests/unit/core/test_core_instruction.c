@@ -163,6 +163,7 @@ static void mistakes_in_start_are_told_with_their_line(void **state)
          "f.yaml:3: start[1]: unknown key 'quue', did you mean 'queue'?"},
         {"start: {queue: a}\n---\nstart: {queue: b}\n",
          "f.yaml:3: start: is given twice, first in f.yaml:1"},
+        {"\nfinally: {quue: a}\n", "f.yaml:2: finally: unknown key 'quue', did you mean 'queue'?"},
         {"finally: report\n", "f.yaml:1: finally: must be a map like {queue: report, params: {…}}"},
     };
 
@@ -197,6 +198,22 @@ static void queues_of_start_must_exist(void **state)
                                  "mean 'fetch'?");
 }
 
+static void the_queue_of_finally_must_exist(void **state)
+{
+    CLEANUP(definitions) struct definitions d;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    definitions_init(&d);
+    assert_int_equal(definitions_add_from(&d, &in_etc,
+                                          slice_of("queues: {a: }\nfinally:\n  queue: nowhere\n"),
+                                          &err),
+                     E_OK);
+    assert_int_equal(definitions_check_names(&d, &err), E_INVALID);
+    assert_string_equal(err.msg, "f.yaml:2: finally: queue: there is no queue 'nowhere': define "
+                                 "it, or see 'waybill queue list'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +226,7 @@ int main(void)
         cmocka_unit_test(keys_are_names_and_given_once),
         cmocka_unit_test(mistakes_in_start_are_told_with_their_line),
         cmocka_unit_test(queues_of_start_must_exist),
+        cmocka_unit_test(the_queue_of_finally_must_exist),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
