@@ -26,6 +26,7 @@ static const char usage[] =
     "          depth    how many wait in the queue (amqp)\n"
     "\n"
     "  -q NAME   queue (bench)           -c N  connections (8)\n"
+    "  -g GROUP  that the jobs join (Waybill)\n"
     "  -b N      jobs a batch (1)        -n N  at most so many jobs (no limit)\n"
     "  -t D      length of the run (3s)  -w D  warming up before it, not counted (500ms)\n";
 
@@ -120,6 +121,7 @@ static enum err_code take_option(struct load_plan *plan, int option, const char 
 
     switch (option) {
     case 'q': plan->queue = value; return E_OK;
+    case 'g': plan->group = value; return E_OK;
     case 't': return duration_parse(slice_of(value), &plan->run_us, err);
     case 'w': return duration_parse(slice_of(value), &plan->warm_us, err);
     case 'n': return parse_number(value, UINT32_MAX, &plan->max_jobs, err);
@@ -192,7 +194,7 @@ int main(int argc, char **argv)
     struct err err = ERR_INIT;
     int option = 0;
 
-    while ((option = getopt(argc, argv, "q:c:b:n:t:w:h")) != -1) {
+    while ((option = getopt(argc, argv, "q:g:c:b:n:t:w:h")) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
             return 0;

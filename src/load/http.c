@@ -23,6 +23,8 @@ static void add_jobs(struct buf *to, const struct load_plan *plan, unsigned jobs
     for (unsigned i = 0; i < jobs; i++) {
         buf_add_str(to, i == 0 ? "{\"queue\":\"" : ",{\"queue\":\"");
         buf_add_str(to, plan->queue);
+        if (plan->group != NULL)
+            buf_addf(to, "\",\"group\":\"%s", plan->group);
         buf_add_str(to, "\",\"params\":");
         buf_add_slice(to, load_payload);
         buf_add_char(to, '}');

@@ -68,6 +68,7 @@ struct load_plan {
     struct load_address addresses[LOAD_SERVERS_MAX]; /* connections go to them in turn */
     unsigned servers;
     const char *queue;
+    const char *group; /* that the jobs join; NULL: none */
     enum load_kind kind;
     unsigned connections;
     unsigned batch;
