@@ -223,7 +223,7 @@ class Crawl:
             self.broken.append(what)
 
     def judge(self, crawl):
-        groups = {row["id"]: row for row in self.list_all("/v1/groups?limit=1000", "groups")}
+        groups = {row["id"]: row for row in self.list_all("/v1/groups?state=done", "groups")}
         jobs = self.list_all("/v1/jobs?state=done", "jobs")
         self.check(len(groups) == 1 + SITES + SITES * SECTIONS, f"{len(groups)} groups")
         self.check(all(group["state"] == "done" for group in groups.values()),

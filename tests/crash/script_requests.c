@@ -59,11 +59,13 @@ void request_submit_bad_array(struct script *s, struct request *r)
     r->items[2].queue = SLICE("wrok");
 }
 
+static const struct err no_job = {.code = E_INVALID, .msg = "not a job"};
+
 void request_submit_lines(struct script *s, struct request *r)
 {
     (void)s;
     submit(r, SUBMIT_LINES, 3);
-    err_set(&r->items[1].parse_err, E_INVALID, "not a job");
+    r->items[1].parse_err = &no_job;
 }
 
 /* ---- exchanges ---- */

@@ -31,7 +31,8 @@ struct submit_item {
     int64_t delay_us;       /* from the commit on */
     int64_t due_at;         /* 0: none; not together with delay_us */
     struct expires expires; /* all zero: its queue's */
-    struct err parse_err;   /* SUBMIT_LINES: the line was not a job */
+    /* SUBMIT_LINES: why the line was not a job; NULL: it was. */
+    const struct err *parse_err;
 
     /* Of jobs with a route: `queue` and `options` are those of the step it begins with. */
     const struct routing *routing;       /* without `after`; NULL: none */

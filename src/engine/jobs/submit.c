@@ -32,7 +32,7 @@
 /* An item without a queue is refused anyway: its key is not taken. */
 static bool has_key(struct engine *e, const struct submit_item *item)
 {
-    return item->key.size > 0 && item->parse_err.code == E_OK && queue_find(e, item->queue) != NULL;
+    return item->key.size > 0 && item->parse_err == NULL && queue_find(e, item->queue) != NULL;
 }
 
 static bool any_key(const struct submit_item *items, size_t n)
@@ -195,9 +195,10 @@ static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *er
 enum err_code submit_judge(struct engine *e, const struct submit_item *item, enum submit_keys keys,
                            struct plan *p, struct err *err)
 {
-    *p = (struct plan){.refused = item->parse_err, .new_id = p->new_id};
-    if (p->refused.code != E_OK)
+    if (item->parse_err != NULL) {
+        p->refused = *item->parse_err;
         return E_OK;
+    }
     p->queue = queue_find(e, item->queue);
     if (p->queue == NULL) {
         if (item->step > 0)

@@ -48,7 +48,7 @@ bool plan_is_dropped(const struct plan *p);
 /* When keys are judged.  LATER: staged jobs, whose keys are judged at their release. */
 enum submit_keys { SUBMIT_KEYS_NOW, SUBMIT_KEYS_LATER };
 
-/* Reads p->new_id and sets the rest of the plan.  With SUBMIT_KEYS_NOW the item's key must be in
+/* Makes the plan, in which at most new_id is set.  With SUBMIT_KEYS_NOW the item's key must be in
  * the book. */
 MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item *item,
                                       enum submit_keys keys, struct plan *p, struct err *err);

@@ -143,10 +143,14 @@ static enum err_code check_line(const struct submit_item *item, struct err *err)
 void parse_submit_line(struct slice line, const struct submit_source *source, struct arena *arena,
                        struct submit_item *item)
 {
-    struct err *err = &item->parse_err;
+    struct err err = ERR_INIT;
     struct slice value;
 
-    if (jtext_check(line, &value, err) == E_OK &&
-        parse_job(value, source, arena, item, err) == E_OK)
-        (void)check_line(item, err);
+    if (jtext_check(line, &value, &err) == E_OK &&
+        parse_job(value, source, arena, item, &err) == E_OK && check_line(item, &err) == E_OK)
+        return;
+    struct err *kept = arena_alloc(arena, sizeof(*kept));
+
+    *kept = err;
+    item->parse_err = kept;
 }

@@ -126,12 +126,14 @@ static size_t take_lines(struct request *r, struct lines *l, struct slice window
 }
 
 /* A line that does not fit into the largest window is refused and skipped. */
-static size_t refuse_long_line(struct lines *l, struct slice window, struct submit_item *items,
-                               size_t *ret_count)
+static size_t refuse_long_line(struct lines *l, struct slice window, struct arena *arena,
+                               struct submit_item *items, size_t *ret_count)
 {
     if (!l->in_long_line) {
-        (void)err_set(&items[0].parse_err, E_TOO_LARGE, "a job has at most %zu bytes",
-                      JOB_BYTES_MAX);
+        struct err *err = arena_zalloc(arena, sizeof(*err));
+
+        (void)err_set(err, E_TOO_LARGE, "a job has at most %zu bytes", JOB_BYTES_MAX);
+        items[0].parse_err = err;
         *ret_count = 1;
         l->in_long_line = true;
     }
@@ -155,7 +157,7 @@ static enum err_code next_chunk(struct request *r, struct lines *l, struct err *
         size_t used = take_lines(r, l, window, is_last, items, &count);
 
         if (used == 0 && look_size >= WINDOW_MAX)
-            used = refuse_long_line(l, window, items, &count);
+            used = refuse_long_line(l, window, &op->arena, items, &count);
         if (used == 0)
             look_size = WINDOW_MAX;
         l->at += (int64_t)used;
@@ -180,7 +182,7 @@ static enum err_code next_chunk(struct request *r, struct lines *l, struct err *
 static void refuse_chunk(struct request *r, const struct submit *s, const struct err *why)
 {
     for (size_t i = 0; i < s->n_items; i++) {
-        const struct err *err = s->items[i].parse_err.code != E_OK ? &s->items[i].parse_err : why;
+        const struct err *err = s->items[i].parse_err != NULL ? s->items[i].parse_err : why;
 
         buf_addf(&r->reply, "{\"line\":%zu,", s->first_line + i);
         buf_addf(&r->reply, "\"error\":{\"code\":\"%s\",\"message\":", err_name(err->code));

@@ -289,9 +289,9 @@ static void a_bad_line_keeps_its_error_to_itself(void **state)
 
     parse_submit_line(SLICE("{\"queue\":\"q\",\"priority\":3}"), &user, &arena, &items[0]);
     parse_submit_line(SLICE("{\"queue\":"), &user, &arena, &items[1]);
-    assert_int_equal(items[0].parse_err.code, E_OK);
+    assert_null(items[0].parse_err);
     assert_int_equal(items[0].priority, 3);
-    assert_int_equal(items[1].parse_err.code, E_BAD_REQUEST);
+    assert_int_equal(items[1].parse_err->code, E_BAD_REQUEST);
 }
 
 /* ---- claim, finish, touch ---- */

@@ -195,8 +195,8 @@ static void lines_have_no_refs(void **state)
         struct submit_item item = {.priority = 0};
 
         parse_submit_line(slice_of(lines[i]), &user, &arena, &item);
-        assert_int_equal(item.parse_err.code, E_INVALID);
-        assert_non_null(strstr(item.parse_err.msg, "NDJSON"));
+        assert_int_equal(item.parse_err->code, E_INVALID);
+        assert_non_null(strstr(item.parse_err->msg, "NDJSON"));
     }
 }
 
