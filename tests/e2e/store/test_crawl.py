@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The short forms of tests/crash/crawl.py: nested groups and duplicates, servers killed with -9."""
+"""The short forms of tests/crash/crawl/run.py: nested groups and duplicates, servers killed with -9."""
 import json
 import os
 import subprocess
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600 * PATIENCE),
 
 @pytest.mark.parametrize("servers", [1, 3])
 def test_a_crawl_in_nested_groups_is_done_once_whatever_is_killed(servers):
-    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "crash" / "crawl.py"),
+    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "crash" / "crawl" / "run.py"),
                           "--servers", str(servers),
                           "--messages", os.environ.get("WAYBILL_CRAWL", "5000"),
                           "--kills", os.environ.get("WAYBILL_CRAWL_KILLS", "4")], check=False,

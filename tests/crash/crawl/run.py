@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A crawl in nested groups, whose servers are killed with -9 while it runs.
 
-  crawl.py [--messages N] [--kills N] [--servers N] [--seed N] [--keep]
+  run.py [--messages N] [--kills N] [--servers N] [--seed N] [--keep]
 
 One instruction opens the group of the crawl, its job emits sites, each in a group of its own, these
 emit sections, and their pages emit links: three of five links are duplicates, which the filter of
@@ -22,7 +22,7 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "e2e"))
 
 from client import Client  # noqa: E402
 from postgres import Cluster  # noqa: E402
