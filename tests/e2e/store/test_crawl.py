@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The short forms of tests/crash/crawl/run.py: nested groups and duplicates, servers killed with -9."""
+"""The short forms of tests/crash/crawl: nested groups, duplicates, servers killed with -9."""
 import json
 import os
 import subprocess
