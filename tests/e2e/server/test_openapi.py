@@ -29,6 +29,9 @@ PROMISED = {
     ("get", "/v1/signals/{name}"), ("post", "/v1/signals/{name}"),
     ("delete", "/v1/signals/{name}"), ("get", "/v1/joins"), ("get", "/v1/joins/{name}"),
     ("post", "/v1/joins/{name}"), ("delete", "/v1/joins/{name}"),
+    ("get", "/v1/schedules"), ("get", "/v1/schedules/{name}"), ("put", "/v1/schedules/{name}"),
+    ("delete", "/v1/schedules/{name}"), ("post", "/v1/schedules/{name}/run"),
+    ("post", "/v1/schedules/{name}/pause"), ("post", "/v1/schedules/{name}/resume"),
 }
 ACTS = ["cancel", "retry", "hold", "release", "clone", "now", "move"]
 STATES = ["pause", "resume", "drain", "down", "up"]
@@ -106,7 +109,9 @@ def _call(client, method, path):
 def test_every_route_answers_as_described(shared_server, document):
     admin = shared_server.unix()
     job_id = admin.submit()
-    admin.ok("POST", "/v1/definitions", {"joins": {"work": {"count": 9, "then": ["other"]}}})
+    admin.ok("POST", "/v1/definitions", {"joins": {"work": {"count": 9, "then": ["other"]}},
+                                         "resources": {"work": {"slots": 1}},
+                                         "schedules": {"work": {"every": "9h", "queue": "other"}}})
     values = {"id": job_id, "name": "work", "queue": "work"}
     # Deletes last: the others need what they delete.
     ordered = sorted(operations(document), key=lambda o: (o[0] == "delete", o[1]))
@@ -180,7 +185,7 @@ def test_head_answers_like_get_without_a_body(shared_server, document):
 @pytest.mark.parametrize("path", [
     "/", "/v1", "/v1/", "/v2/jobs", "/v1/job", "/v1/jobs/", "/v1/jobs/0000000000001/",
     "/v1/jobs//log", "/v1/groups",
-    "/v1/workflows", "/v1/flows", "/v1/resources", "/v1/signals/", "/v1/joins/", "/v1/schedules",
+    "/v1/workflows", "/v1/flows", "/v1/resources/", "/v1/signals/", "/v1/joins/", "/v1/schedules/",
     "/v1/topics/", "/v1/topics/x", "/v1/joins/x",
     "/job_start?job_name=x", "/job_start/x", "/v1/jobs/0000000000001/attachments/x",
     "/../etc/passwd", "/v1/../metrics", "//metrics",
