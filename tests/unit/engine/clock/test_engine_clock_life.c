@@ -1,6 +1,6 @@
 /*
  * Lives of schedules and expiring jobs against books that are kept beside them: random time, clocks
- * that are set, crashes, commits that fail, people who pause and run, and on PostgreSQL two servers.
+ * that are set, crashes, commits that fail, people who pause and run, on PostgreSQL two servers.
  *
  * A seed is one life; a failure names it.  WAYBILL_SEEDS changes their number.
  */
