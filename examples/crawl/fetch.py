@@ -7,7 +7,7 @@ import urllib.request
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from job import emit, keep, shut
+from job import emit, keep, say
 
 
 class Page(HTMLParser):
@@ -33,7 +33,7 @@ def fetch(url):
             return reply.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         if error.code == 429:  # too many requests: nobody goes there for a while
-            shut("network", int(error.headers.get("Retry-After", 10)), f"{url} asks for a pause")
+            say(f"busy network {error.headers.get('Retry-After', 10)} {url} asks for a pause")
             raise SystemExit(0) from error
         if error.code == 404:
             return None

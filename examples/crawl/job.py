@@ -29,23 +29,12 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def ask(method, path, body=None):
-    """The reply of the server that this job comes from."""
-    server = UnixConnection(os.environ["WAYBILL_URL"].removeprefix("unix:"))
-    server.request(method, path, None if body is None else json.dumps(body))
-    reply = server.getresponse()
-    if reply.status != 200:
-        raise SystemExit(f"{path}: {reply.read().decode()}")
-    return reply
-
-
 def results(group):
     """The ended members of a group, one by one, however many there are."""
-    for line in ask("GET", f"/v1/groups/{group}/results"):
+    server = UnixConnection(os.environ["WAYBILL_URL"].removeprefix("unix:"))
+    server.request("GET", f"/v1/groups/{group}/results")
+    reply = server.getresponse()
+    if reply.status != 200:
+        raise SystemExit(f"the results of group {group}: {reply.read().decode()}")
+    for line in reply:
         yield json.loads(line)
-
-
-def shut(resource, seconds, why):
-    """Nobody uses the resource for that long; this job is tried again then."""
-    ask("POST", f"/v1/resources/{resource}/shut", {"for": f"{seconds}s", "why": why})
-    say(f"resend {seconds}-{why}")

@@ -146,6 +146,15 @@ enum err_code look_add_waits(struct look *l, const struct machine *m, struct err
     return E_OK;
 }
 
+void look_move_waits(struct look *to, struct look *from)
+{
+    to->waits.items = from->waits.items;
+    to->waits.count = from->waits.count;
+    to->waits.capacity = from->waits.capacity;
+    from->waits.items = NULL;
+    from->waits.count = from->waits.capacity = 0;
+}
+
 /* ---- the verdict ---- */
 
 enum look_verdict look_judge(const struct look *l)

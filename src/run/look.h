@@ -52,6 +52,9 @@ MUST_CHECK enum err_code look_take(struct look *l, const struct machine *m, stru
 /* Adds why jobs wait, the earliest instant first. */
 MUST_CHECK enum err_code look_add_waits(struct look *l, const struct machine *m, struct err *err);
 
+/* Keeps what an earlier look knew of them. */
+void look_move_waits(struct look *to, struct look *from);
+
 enum look_verdict {
     LOOK_DONE,    /* nothing is left */
     LOOK_MOVES,   /* something runs, or will at once */

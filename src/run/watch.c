@@ -18,6 +18,9 @@
 #define WAITING_US (300 * US_PER_MS)
 #define STUCK_US (5 * US_PER_S)
 
+/* While others run, the reasons of those that wait are only shown. */
+#define WAITS_SHOWN_US US_PER_S
+
 struct watch {
     const struct machine *m;
     const struct watch_options *o;
@@ -25,6 +28,7 @@ struct watch {
     struct look *look;
     int64_t pause_us;
     int64_t same_since_at; /* the counts have not changed since */
+    int64_t waits_at;      /* when it was asked why jobs wait */
 };
 
 int watch_signals(void)
@@ -64,10 +68,15 @@ static enum err_code look_again(struct watch *w, int64_t now_at, struct err *err
         w->pause_us = PAUSE_FIRST_US;
     }
     bool is_still = fresh.running == 0 && now_at - w->same_since_at >= WAITING_US;
-    enum err_code code = fresh.waiting > 0 && (is_still || progress_shows_waits(&w->view))
-                             ? look_add_waits(&fresh, w->m, err)
-                             : E_OK;
+    bool is_shown = progress_shows_waits(&w->view) && now_at - w->waits_at >= WAITS_SHOWN_US;
+    enum err_code code = E_OK;
 
+    if (fresh.waiting > 0 && (is_still || is_shown)) {
+        code = look_add_waits(&fresh, w->m, err);
+        w->waits_at = now_at;
+    } else if (fresh.waiting > 0) {
+        look_move_waits(&fresh, w->look);
+    }
     look_deinit(w->look);
     *w->look = fresh;
     return code;

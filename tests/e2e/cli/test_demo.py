@@ -13,7 +13,7 @@ pytestmark = pytest.mark.embedded("shows the embedded store")
 
 def test_the_demo_runs_to_its_end_and_leaves_nothing(directory):
     ran = subprocess.run([ROOT / "tools" / "demo"],
-                         env=plain_env(WAYBILL_BIN=BIN, TMPDIR=directory, PACE="0.1"),
+                         env=plain_env(WAYBILL_BIN=BIN, TMPDIR=directory, PACE="0.3"),
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          timeout=90 * PATIENCE, check=False)
     out = ran.stdout.decode()

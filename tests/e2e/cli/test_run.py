@@ -5,12 +5,13 @@ import os
 import re
 import signal
 import urllib.request
+from datetime import timedelta
 
 import pytest
 
 from runs import Runs
 from screens import Terminal
-from waiting import PATIENCE, eventually
+from waiting import PATIENCE, eventually, now
 
 pytestmark = pytest.mark.embedded("run keeps its own store")
 
@@ -224,6 +225,34 @@ def test_no_wait_exits_with_75_when_all_that_is_left_must_wait(runs):
     assert runs.lines() == ["a"]
     told = runs.run(file, "--status")
     assert told.status == 0 and "f.yaml: unfinished" in told.out and "not due yet" in told.out
+
+
+def test_no_wait_exits_with_75_when_a_resource_is_closed(runs):
+    days = f"{now() - timedelta(days=1):%Y-%m-%d}..{now() + timedelta(days=2):%Y-%m-%d}"
+    file = runs.file(f"""
+resources: {{api: {{closed: ["{days}"]}}}}
+queues:
+  a: {{command: 'echo a >>ran', needs: {{api: 1}}}}
+  b: {{command: 'echo b >>ran', needs: {{api: 1}}, lane: {{key: "{{host}}", limit: 1}}}}
+start: [{{queue: a}}, {{queue: b, params: {{host: x}}}}, {{queue: b, params: {{host: y}}}}]
+""")
+    done = runs.run(file, "--no-wait")
+    assert done.status == 75 and runs.lines() == [], done
+    assert re.search(r"1 job of a: .*api.*closed until", done.out), done
+    assert re.search(r"2 jobs of b: .*api.*closed until", done.out), done
+
+
+def test_a_run_waits_for_a_resource_that_opens(runs):
+    runs.script("work.sh", f"""cd {runs.dir}
+if mkdir once; then echo "busy api 1 too many requests" >&3; exit 0; fi
+echo "$1" >>ran
+""")
+    gated = SPLIT.replace('"{n}"]}', '"{n}"], needs: {api: 1}}')
+    file = runs.file(gated + "resources: {api: {slots: 1}}\n")
+    done = runs.run(file)
+    assert done.status == 0 and row(done, "work") == [5, 0, 0, 0, 0], done
+    assert runs.lines() == numbers(5)
+    assert re.search(r"jobs of work: api is shut.*too many requests", done.err), done
 
 
 def test_a_job_that_waits_for_ever_ends_the_run_and_is_named(runs):
