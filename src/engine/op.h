@@ -105,9 +105,9 @@ struct finish_item {
     size_t n_raises;
     const struct signal_raise_item *uses; /* what it really used of resources */
     size_t n_uses;
-    struct busy_item busy; /* RETURNED: shuts it for everybody */
-    struct slice group; /* DONE: JSON object: merged into the data of its group; or empty */
-    struct slice steps; /* DONE: JSON array of steps to add to the route; or empty */
+    struct busy_item busy;        /* RETURNED: shuts it for everybody */
+    struct slice group;           /* DONE: merge patch for its group's data, or an array of them */
+    struct slice steps;           /* DONE: JSON array of steps to add to the route; or empty */
     const struct log_append *log; /* NULL: none */
 };
 

@@ -49,7 +49,8 @@ int noun_list(struct cli *cli)
         status = cli_fail(cli, &err);
     else if (args_has(&cli->args, "names"))
         for (size_t i = 0; i < json_array_size(all); i++)
-            puts(reply_text(json_array_get(all, i), "name"));
+            puts(reply_text(json_array_get(all, i),
+                            nouns[id]->key != NULL ? nouns[id]->key : "name"));
     else if (json_array_size(all) == 0 && !cli->json)
         fprintf(stderr, "there are no %s\n", nouns[id]->plural);
     else

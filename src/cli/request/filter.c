@@ -35,7 +35,8 @@ static const char *since_text(const struct args *a, char instant[static TIME_TEX
 bool filter_given(const struct args *a)
 {
     return args_has(a, "queue") || args_has(a, "state") || args_has(a, "label") ||
-           args_has(a, "text") || args_has(a, "since") || older_than(a) != NULL;
+           args_has(a, "text") || args_has(a, "group") || args_has(a, "since") ||
+           older_than(a) != NULL;
 }
 
 static void add_query(struct buf *out, const char *name, const char *value)
@@ -55,6 +56,7 @@ void filter_add_query(const struct args *a, struct buf *out)
     add_query(out, "queue", args_text(a, "queue"));
     add_query(out, "state", args_text(a, "state"));
     add_query(out, "text", args_text(a, "text"));
+    add_query(out, "group", args_text(a, "group"));
     for (size_t i = 0; (label = args_next(a, "label", &i)) != NULL;) {
         struct value_pair pair = value_pair_of(&label->spec->value, label->value);
 
@@ -101,6 +103,7 @@ enum err_code filter_add_json(const struct args *a, const char *states, struct b
     add_text(out, "queue", args_text(a, "queue"));
     add_states(out, given != NULL ? given : states);
     add_text(out, "text", args_text(a, "text"));
+    add_text(out, "group", args_text(a, "group"));
     add_text(out, "older", older_than(a));
     if (args_has(a, "label")) {
         jtext_add_key(out, "labels");

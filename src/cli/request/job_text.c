@@ -13,6 +13,7 @@
 #include "cli/request/filter.h"
 #include "cli/request/route_text.h"
 #include "cli/table/value.h"
+#include "core/group/choice.h"
 #include "core/job/job.h"
 #include "core/program/template.h"
 #include "core/queue/env.h"
@@ -209,6 +210,30 @@ static enum err_code add_expires(const struct args *a, struct buf *out, struct e
     return E_OK;
 }
 
+/* An id, or KIND[:NAME] of a group that is opened. */
+static void add_group(const struct args *a, struct buf *out)
+{
+    const char *text = args_text(a, "group");
+    struct err ignored = ERR_INIT;
+    int64_t id;
+
+    if (text == NULL)
+        return;
+    if (group_id_parse(slice_of(text), &id, &ignored) == E_OK) {
+        jtext_put_string(out, "group", slice_of(text));
+        return;
+    }
+    size_t kind = strcspn(text, ":");
+
+    jtext_add_key(out, "group");
+    buf_add_char(out, '{');
+    if (kind > 0)
+        jtext_put_string(out, "open", slice_make(text, kind));
+    if (text[kind] == ':')
+        jtext_put_string(out, "name", slice_of(text + kind + 1));
+    buf_add_char(out, '}');
+}
+
 enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
 {
     buf_add_char(out, '{');
@@ -222,6 +247,7 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
         job_command_add(a, out, err) != E_OK || add_surroundings(a, out, err) != E_OK ||
         route_add_json(a, out, err) != E_OK)
         return err->code;
+    add_group(a, out);
     add_text(a, "key", out);
     add_text(a, "timeout", out);
     if (args_has(a, "priority")) {

@@ -19,6 +19,7 @@ struct cli;
     X(TOPIC, topic, "topic", "Manage topics: list show publish")                              \
     X(SIGNAL, signal, "signal", "Manage signals: list show raise clear")                      \
     X(JOIN, join, "join", "Manage joins: list show arrive clear")                             \
+    X(GROUP, group, "group", "Manage groups: list show open seal cancel pause resume set")    \
     X(RESOURCE, resource, "resource", "Manage resources: list show shut open")                \
     X(SCHEDULE, schedule, "schedule", "Manage schedules: list show next run pause resume rm") \
     X(WORKER, worker, "workers", "Show workers: list show")

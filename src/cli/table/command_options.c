@@ -60,6 +60,12 @@ const struct option_spec filter_options[] = {
         .help = "Jobs with TEXT in their params, command, key, labels or status text",
     },
     {
+        .name = "group",
+        .letter = 'g',
+        .value = {.type = VALUE_NOUN, .noun = NOUN_GROUP, .name = "ID"},
+        .help = "Members of this group",
+    },
+    {
         .name = "since",
         .value = {.type = VALUE_SINCE, .name = "D|TIME"},
         .help = "Jobs created within D or since TIME: 2h, 08:00, 2026-12-24",
@@ -132,6 +138,11 @@ const struct option_spec job_options[] = {
         .name = "priority",
         .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
         .help = "Priority, -1000 to 1000; higher starts first (default 0)",
+    },
+    {
+        .name = "group",
+        .value = {.type = VALUE_TEXT, .name = "ID|KIND[:NAME]"},
+        .help = "Its group: an open one, or one of KIND that is opened with it",
     },
     {
         .name = "key",

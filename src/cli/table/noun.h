@@ -18,6 +18,7 @@ enum { NOUN_FIELDS_MAX = 15 };
 struct noun {
     const char *name;    /* on its page: signal */
     const char *command; /* the verb that has `list`; NULL: the name */
+    const char *key;     /* the member that --names lists; NULL: name */
     const char *plural;  /* /v1/signals/NAME, and the member of the list's reply */
     /* Can it be a name?  NULL: no rule. */
     enum err_code (*check_name)(const char *noun, struct slice name, struct err *err);

@@ -82,6 +82,15 @@ const struct word_spec words[] = {
      .syntax = "use NAME N",
      .meaning = "Books N for this start in the rates of a resource, instead of the job's weight: "
                 "what it really used. The last line for a resource counts."},
+    {.name = "group",
+     .kind = WORD_GROUP,
+     .read = word_read_job,
+     .reply = WORD_REPLY_AT_ONCE,
+     .at_end = WORD_AT_END_IF_DONE,
+     .syntax = "group JSON",
+     .meaning =
+         "Merges an object into the data of the job's group (`null` removes a member), in the "
+         "commit that ends this attempt as done."},
     {.name = "done",
      .kind = WORD_DONE,
      .read = word_read_text,
@@ -147,7 +156,7 @@ const struct word_spec *word_find(struct slice line, struct slice *ret_rest)
 }
 
 /* Words of later versions: known, so that the error can say so. */
-static const char *const to_come[] = {"group", "attach", "relayed", "relay", "dup"};
+static const char *const to_come[] = {"attach", "relayed", "relay", "dup"};
 
 static enum err_code unknown(struct slice line, struct err *err)
 {

@@ -38,6 +38,7 @@ enum word_kind {
     WORD_STEP,
     WORD_RAISE,
     WORD_USE,
+    WORD_GROUP,
     WORD_DONE,
     WORD_FAIL, /* err, fail */
     WORD_RESEND,
@@ -49,7 +50,7 @@ struct word {
     enum word_kind kind;
     struct slice text; /* RUN PROGRESS DONE FAIL RESEND; may be empty */
     struct slice name; /* SET RAISE USE BUSY */
-    struct slice json; /* SET EMIT EMIT_NOW CURSOR STEP: checked; an object for emits and STEP */
+    struct slice json; /* SET EMIT EMIT_NOW CURSOR STEP GROUP: checked; most are objects */
 
     /* PROGRESS: counts, or the time left. */
     bool has_done;

@@ -327,18 +327,48 @@ static enum err_code judge_emits(struct engine *e, struct job *j, struct finish_
     return E_OK;
 }
 
+/* Patches of a finish: one object, or an array of them. */
+struct patches {
+    struct slice one; /* data NULL: of the array */
+    struct jtext_iter items;
+};
+
+static struct patches patches_of(struct slice value)
+{
+    return jtext_type_of(value) == JTEXT_ARRAY
+               ? (struct patches){.items = jtext_items(value)}
+               : (struct patches){.one = value, .items = jtext_items(SLICE("[]"))};
+}
+
+static bool next_patch(struct patches *p, struct slice *ret)
+{
+    if (p->one.data == NULL)
+        return jtext_next_item(&p->items, ret);
+    *ret = p->one;
+    p->one = slice_make(NULL, 0);
+    return true;
+}
+
 /* Data of the job's group, or of the root: refuses what makes it too large. */
 static enum err_code judge_group(struct engine *e, const struct job *j, struct slice patch,
                                  struct err *refused, struct err *err)
 {
-    CLEANUP(buf) struct buf b = BUF_INIT(2 * GROUP_DATA_MAX);
     struct stored_group group;
+    struct slice one;
 
     if (store_group_load(e->store, j->group != 0 ? j->group : GROUP_ROOT, &e->batch.arena, &group,
                          err) != E_OK)
         return err->code;
-    merge_patch_add(&b, group.data, patch);
-    if (b.overflowed || b.size > GROUP_DATA_MAX)
+    size_t size = group.data.size;
+
+    for (struct patches it = patches_of(patch); next_patch(&it, &one);) {
+        CLEANUP(buf) struct buf b = BUF_INIT(2 * GROUP_DATA_MAX);
+
+        merge_patch_add(&b, group.data, one);
+        group.data = arena_copy(&e->batch.arena, buf_slice(&b));
+        size = b.overflowed ? SIZE_MAX : b.size;
+    }
+    if (size > GROUP_DATA_MAX)
         err_set(refused, E_TOO_LARGE, "group: its data would have more than %d bytes",
                 GROUP_DATA_MAX);
     return E_OK;
@@ -373,11 +403,13 @@ static bool emits_waiters(const struct finish_item *item)
 static enum err_code make_more(struct engine *e, const struct job *j,
                                const struct finish_item *item, struct plan *plans, struct err *err)
 {
+    struct slice patch;
     int64_t level;
 
-    if (item->group.size > 0)
+    for (struct patches it = patches_of(item->group.size > 0 ? item->group : SLICE("[]"));
+         next_patch(&it, &patch);)
         VEC_PUSH(&e->batch.groups.patches,
-                 ((struct group_patch){j->group != 0 ? j->group : GROUP_ROOT, item->group}));
+                 ((struct group_patch){j->group != 0 ? j->group : GROUP_ROOT, patch}));
     if (item->n_emit > 0 && emit_make_finish(e, item, plans, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < item->n_raises; i++)

@@ -118,6 +118,22 @@ static enum err_code read_steps(struct object_read *r, const struct field *f, st
     return r->err->code;
 }
 
+/* One merge patch, or a list of them. */
+static enum err_code read_group(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct slice patch;
+
+    (void)f;
+    if (jtext_type_of(value) != JTEXT_OBJECT && jtext_type_of(value) != JTEXT_ARRAY)
+        return object_must_be(r, "an object, or an array of objects", value);
+    for (struct jtext_iter it = jtext_items(value);
+         jtext_type_of(value) == JTEXT_ARRAY && jtext_next_item(&it, &patch);)
+        if (jtext_type_of(patch) != JTEXT_OBJECT)
+            return object_must_be(r, "an array of objects", patch);
+    ((struct finish_item *)r->to)->group = value;
+    return E_OK;
+}
+
 static enum err_code check_finish(struct object_read *r, struct slice value)
 {
     const struct submit_source *source = r->with;
@@ -154,8 +170,9 @@ static const struct field finish_fields[] = {
                  .help = "Jobs that are made in the same commit."),
     FIELD_CUSTOM("raise", read_raises, .null = true, .schema = "Slots",
                  .help = "Signals to raise: name and count."),
-    FIELD_OBJECT("group", finish_item, group, .null = true, .schema = "Params",
-                 .help = "Merged into the data of its group."),
+    FIELD_CUSTOM("group", read_group, .null = true,
+                 .schema = "{'type':['object','array'],'items':{'type':'object'}}",
+                 .help = "Merge patches for the data of its group, one or a list."),
     FIELD_CUSTOM("use", read_uses, .null = true, .schema = "Slots",
                  .help = "What was used of resources, instead of the job's weights."),
     FIELD_MEMBERS("busy", &busy_object, .null = true,

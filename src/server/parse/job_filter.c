@@ -196,6 +196,15 @@ static enum err_code check_older(struct object_read *r, const struct field *f, s
     return E_OK;
 }
 
+static enum err_code read_group(struct object_read *r, const struct field *f, struct slice value)
+{
+    (void)f;
+    if (jtext_type_of(value) != JTEXT_STRING)
+        return object_must_be(r, "the id of a group", value);
+    return group_id_parse(jtext_text(value, r->arena), &((struct job_filter *)r->to)->group,
+                          r->err);
+}
+
 static enum err_code read_since(struct object_read *r, const struct field *f, struct slice value)
 {
     struct slice text = jtext_text(value, r->arena);
@@ -216,6 +225,7 @@ static const struct field filter_fields[] = {
                  .null = true, .schema = "Labels"),
     FIELD_TEXT("text", job_filter, text, .null = true, .min = 1, .max = TEXT_BYTES_MAX,
                .help = "In its params, own command, key, labels or status text."),
+    FIELD_CUSTOM("group", read_group, .null = true, .schema = "Id", .help = "Members of it."),
     FIELD_LENGTH("older", job_filter, ended_before_at, .null = true, .max = INT64_MAX,
                  .check = check_older, .help = "Ended longer ago than this."),
     FIELD_CUSTOM("since", read_since, .null = true, .schema = "Text",
@@ -228,10 +238,12 @@ static enum err_code check_filter(struct object_read *r, struct slice value)
 
     (void)value;
     if (filter->queue.size > 0 || filter->states != 0 || filter->labels.size > 0 ||
-        filter->text.size > 0 || filter->ended_before_at != 0 || filter->first_id != 0)
+        filter->text.size > 0 || filter->ended_before_at != 0 || filter->first_id != 0 ||
+        filter->group != 0)
         return E_OK;
-    return err_set(r->err, E_INVALID,
-                   "say which jobs: the filter needs queue, state, labels, text, older or since");
+    return err_set(
+        r->err, E_INVALID,
+        "say which jobs: the filter needs queue, state, labels, text, group, older or since");
 }
 
 const struct object filter_object = {

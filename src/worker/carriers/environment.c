@@ -166,6 +166,24 @@ char **environment_of_resident(const struct environment_of *of, struct slice que
     return e.items;
 }
 
+/* Where the finaliser of a group finds what its members have brought. */
+static void add_results(struct env *e, const struct environment_of *of, const struct task *t)
+{
+    static const char jobs[] = "/v1/jobs/";
+    CLEANUP(buf) struct buf url = BUF_INIT(PARAMS_MAX);
+    struct slice base = slice_of(of->server_url);
+
+    if (t->closes.size == 0)
+        return;
+    if (t->url.size > t->id.size + sizeof(jobs) - 1) /* the server's own address */
+        base = slice_make(t->url.data, t->url.size - t->id.size - (sizeof(jobs) - 1));
+    buf_add_slice(&url, base);
+    buf_add_str(&url, "/v1/groups/");
+    buf_add_slice(&url, t->closes);
+    buf_add_str(&url, "/results");
+    add(e, "WAYBILL_GROUP_RESULTS", buf_slice(&url));
+}
+
 char **environment_make(const struct environment_of *of, struct task *t)
 {
     struct env e = {.arena = &t->arena};
@@ -178,6 +196,8 @@ char **environment_make(const struct environment_of *of, struct task *t)
     add_number(&e, "WAYBILL_ATTEMPT", t->attempt);
     add_number(&e, "WAYBILL_STEP", t->step);
     add(&e, "WAYBILL_CURSOR", t->cursor);
+    add(&e, "WAYBILL_GROUP", t->group);
+    add_results(&e, of, t);
     add(&e, "WAYBILL_JOB_FILE", slice_of(of->job_file));
     add_params(&e, t->params);
     return e.items;

@@ -17,6 +17,7 @@ void gains_init(struct gains *g)
         .jobs = BUF_INIT(SIZE_MAX / 2), /* bounded by the owner: see gains.h */
         .steps = BUF_INIT(GAINS_STEPS_MAX),
         .busy = BUF_INIT(GAINS_BUSY_MAX),
+        .patches = BUF_INIT(GAINS_PATCHES_MAX + 2),
     };
 }
 
@@ -260,6 +261,36 @@ static void drop_busy(struct gains *g)
     buf_clear(&g->busy);
 }
 
+/* ---- data of the group ---- */
+
+enum err_code gains_add_patch(struct gains *g, struct slice json, struct err *err)
+{
+    if (g->patches.size + json.size + 1 > GAINS_PATCHES_MAX)
+        return err_set(err, E_TOO_LARGE, "all changes of the group's data have more than %zu bytes",
+                       GAINS_PATCHES_MAX);
+    if (g->patches.size > 0)
+        buf_add_char(&g->patches, ',');
+    buf_add_slice(&g->patches, json);
+    return E_OK;
+}
+
+static bool any_patches(const struct gains *g)
+{
+    return g->patches.size > 0;
+}
+
+static void add_patches(const struct gains *g, struct buf *b)
+{
+    buf_add_char(b, '[');
+    buf_add_slice(b, buf_slice(&g->patches));
+    buf_add_char(b, ']');
+}
+
+static void drop_patches(struct gains *g)
+{
+    buf_clear(&g->patches);
+}
+
 /* ---- all of them ---- */
 
 static const struct gain {
@@ -279,6 +310,11 @@ static const struct gain {
      .drop = drop_signals},
     {.word = WORD_USE, .member = "use", .any = any_uses, .add = add_uses, .drop = drop_uses},
     {.word = WORD_BUSY, .member = "busy", .any = any_busy, .add = add_busy, .drop = drop_busy},
+    {.word = WORD_GROUP,
+     .member = "group",
+     .any = any_patches,
+     .add = add_patches,
+     .drop = drop_patches},
 };
 
 bool gains_any(const struct gains *g)
@@ -316,4 +352,5 @@ void gains_deinit(struct gains *g)
     buf_deinit(&g->jobs);
     buf_deinit(&g->steps);
     buf_deinit(&g->busy);
+    buf_deinit(&g->patches);
 }

@@ -20,11 +20,12 @@
 #include "base/slice.h"
 #include "base/vec.h"
 
-#define GAINS_SET_MAX ((size_t)1 << 20)   /* bytes of all names and values together */
-#define GAINS_SET_NAMES 1000              /* values */
-#define GAINS_STEPS_MAX ((size_t)1 << 20) /* bytes of all steps together */
-#define GAINS_SIGNALS_MAX 1000            /* names */
-#define GAINS_BUSY_MAX ((size_t)64 << 10) /* bytes of what is busy, with every byte escaped */
+#define GAINS_SET_MAX ((size_t)1 << 20)     /* bytes of all names and values together */
+#define GAINS_SET_NAMES 1000                /* values */
+#define GAINS_STEPS_MAX ((size_t)1 << 20)   /* bytes of all steps together */
+#define GAINS_SIGNALS_MAX 1000              /* names */
+#define GAINS_BUSY_MAX ((size_t)64 << 10)   /* bytes of what is busy, with every byte escaped */
+#define GAINS_PATCHES_MAX ((size_t)1 << 20) /* bytes of all changes of the group's data */
 
 struct gained_value {
     char *name;
@@ -46,6 +47,7 @@ struct gains {
     VEC(struct gained_signal) signals;
     VEC(struct gained_signal) uses; /* of resources */
     struct buf busy;                /* JSON of what the attempt has found busy; or empty */
+    struct buf patches;             /* of the group's data: JSON objects, separated by commas */
 };
 
 void gains_init(struct gains *g);
@@ -67,6 +69,9 @@ MUST_CHECK enum err_code gains_use(struct gains *g, struct slice name, int64_t c
 /* A resource is busy for that time. */
 void gains_busy(struct gains *g, struct slice name, int64_t for_us, struct slice why);
 
+/* A merge patch for the data of the job's group. */
+MUST_CHECK enum err_code gains_add_patch(struct gains *g, struct slice json, struct err *err);
+
 void gains_add_job(struct gains *g, struct slice json);
 
 /* Removes the first jobs: they went to the server ahead of the finish. */
@@ -77,5 +82,6 @@ bool gains_any(const struct gains *g);
 /* The attempt is not done: discards what depends on that. */
 void gains_discard(struct gains *g);
 
-/* Adds the members of a finish: "set", "emit", "steps" and "raise", as far as there are any. */
+/* Adds the members of a finish: "set", "emit", "steps", "raise" and "group", as far as there are
+ * any. */
 void gains_add_finish(const struct gains *g, struct buf *b);

@@ -189,6 +189,13 @@ static enum err_code take_use(struct program_report *a, const struct word *w, in
     return gains_use(&a->gains, w->name, w->count, err);
 }
 
+static enum err_code take_group(struct program_report *a, const struct word *w, int64_t now_at,
+                                struct err *err)
+{
+    (void)now_at;
+    return gains_add_patch(&a->gains, w->json, err);
+}
+
 static enum err_code take_end(struct program_report *a, const struct word *w, int64_t now_at,
                               struct err *err)
 {
@@ -221,7 +228,7 @@ static take_fn *const takers[WORD_KIND_COUNT] = {
     [WORD_SET] = take_set,   [WORD_EMIT_NOW] = take_emit_now, [WORD_CURSOR] = take_cursor,
     [WORD_STEP] = take_step, [WORD_RAISE] = take_raise,       [WORD_DONE] = take_end,
     [WORD_FAIL] = take_end,  [WORD_RESEND] = take_end,        [WORD_USE] = take_use,
-    [WORD_BUSY] = take_busy,
+    [WORD_BUSY] = take_busy, [WORD_GROUP] = take_group,
 };
 
 void report_note_forbidden(struct program_report *a, const struct err *why)

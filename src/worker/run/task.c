@@ -56,6 +56,15 @@ static int64_t timeout_member(struct slice job, struct arena *arena)
     return code == E_OK ? us : 0;
 }
 
+static void read_group(struct task *t)
+{
+    struct slice group = raw_member(t->json, "group");
+
+    t->closes = text_member(t->json, "closes", &t->arena);
+    if (group.size > 0 && jtext_type_of(group) == JTEXT_OBJECT)
+        t->group = text_member(group, "id", &t->arena);
+}
+
 static void take_members(struct task *t)
 {
     struct arena *a = &t->arena;
@@ -74,6 +83,7 @@ static void take_members(struct task *t)
         t->env = raw_member(t->json, "env");
     }
     t->cursor = raw_member(t->json, "cursor");
+    read_group(t);
     t->attempt = (int)int_member(t->json, "attempt");
     t->lost_before = int_member(t->json, "lost");
     t->timeout_us = timeout_member(t->json, a);

@@ -42,6 +42,8 @@ struct task {
     struct slice json; /* the whole job */
     struct slice id, lease, queue;
     struct slice key, params, command, cursor;
+    struct slice group;   /* id of its group, or empty */
+    struct slice closes;  /* id of the group whose finaliser it is, or empty */
     struct slice limits;  /* of the job that emitted this one's command: JSON, or empty */
     struct slice workdir; /* for the job's own command, or empty */
     struct slice env;     /* for the job's own command: JSON, or empty */

@@ -215,10 +215,10 @@ static void bad_lines_are_answered_and_logged_and_harm_nothing(void **state)
 {
     struct desk *d = *state;
 
-    assert_string_equal(say(d, "group {}"),
-                        "fail unknown word 'group': this version does not have it\n");
+    assert_string_equal(say(d, "attach {}"),
+                        "fail unknown word 'attach': this version does not have it\n");
     assert_string_equal(buf_text(&d->notices),
-                        "unknown word 'group': this version does not have it\n");
+                        "unknown word 'attach': this version does not have it\n");
     assert_string_equal(say(d, "progress x"), ""); /* nobody listens for that one */
     assert_true(d->notices.size > 0);
     assert_string_equal(say(d, "progress left \r\x1B[2J"), "");
