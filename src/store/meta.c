@@ -69,6 +69,11 @@ enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n,
     return db_number(s->db, SQL_COUNT_QUEUE, ret_n, err, db_i(queue));
 }
 
+enum err_code store_counts_ready(struct store *s, int64_t queue, int64_t *ret_n, struct err *err)
+{
+    return db_number(s->db, SQL_COUNT_READY, ret_n, err, db_i(queue));
+}
+
 enum err_code store_counts_waiting(struct store *s, int64_t queue, int64_t *ret_n, struct err *err)
 {
     return db_number(s->db, SQL_COUNT_WAITING, ret_n, err, db_i(queue));

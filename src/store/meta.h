@@ -45,6 +45,10 @@ MUST_CHECK enum err_code store_counts_load(struct store *s, store_count_fn *on_c
 MUST_CHECK enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n,
                                             struct err *err);
 
+/* Ready jobs of a queue, in its lanes as well. */
+MUST_CHECK enum err_code store_counts_ready(struct store *s, int64_t queue, int64_t *ret_n,
+                                            struct err *err);
+
 /* Jobs that are held, scheduled or ready; queue 0: in all queues. */
 MUST_CHECK enum err_code store_counts_waiting(struct store *s, int64_t queue, int64_t *ret_n,
                                               struct err *err);

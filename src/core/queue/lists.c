@@ -20,7 +20,16 @@ void queue_dests_write(const void *from, const struct field *f, struct buf *out)
 
 enum err_code queue_needs_read(struct object_read *r, const struct field *f, struct slice value)
 {
-    return needs_read(r, value, (struct needs *)(void *)((char *)r->to + f->offset));
+    struct needs *needs = (struct needs *)(void *)((char *)r->to + f->offset);
+
+    if (needs_read(r, value, needs) != E_OK)
+        return r->err->code;
+    for (size_t i = 0; i < needs->count; i++)
+        if (need_is_of_host(needs->items[i].name))
+            return err_set(r->err, E_INVALID,
+                           "%s: needs that are counted by worker are not built yet",
+                           needs->items[i].name.data);
+    return E_OK;
 }
 
 void queue_needs_write(const void *from, const struct field *f, struct buf *out)

@@ -123,8 +123,12 @@ static enum err_code put_line(struct engine *e, struct queue *q, struct stored_g
     if (l == NULL)
         l = line_new(e, q, row);
     if (!l->stored || (must_ask_store(e) && l->stored_in != e->gates.batches)) {
-        if (store_lane_add(e->store, row, err) != E_OK)
+        bool is_new = false;
+
+        if (store_lane_add(e->store, row, &is_new, err) != E_OK)
             return err->code;
+        if (is_new && l->lane != NULL && row->kind == GATE_LANE)
+            gate_take_state(e, l->lane, row);
         l->stored = true;
         l->stored_in = e->gates.batches;
     }

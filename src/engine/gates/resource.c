@@ -52,9 +52,12 @@ static void check_put(const struct defined *d, struct err *refused)
     struct resource r;
     struct quote quote;
 
-    if (resource_open(&r, d->put->definition, refused) == E_OK)
+    if (resource_open(&r, d->put->definition, refused) == E_OK) {
+        if (r.def.probe.command.size > 0)
+            err_set(refused, E_INVALID, "probe: probes are not built yet");
         resource_close(&r);
-    else
+    }
+    if (refused->code != E_OK)
         (void)err_wrap(refused, "resource %s", quote_text(&quote, d->name));
 }
 

@@ -15,6 +15,7 @@
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
 #include "store/gates/gates.h"
+#include "store/meta.h"
 
 enum { HOLDERS_SHOWN = 100 };
 
@@ -227,6 +228,28 @@ enum err_code query_resources(struct query_view *v, struct query *q, struct err 
     return E_OK;
 }
 
+/* Ready jobs of the queues that need it. */
+static enum err_code count_waiting(struct query_view *v, struct slice name, int64_t *ret_n,
+                                   struct err *err)
+{
+    *ret_n = 0;
+    for (size_t i = 0; i < v->queues.count; i++) {
+        struct slice needs;
+        struct slice weight;
+        int64_t n = 0;
+        char key[GATE_NAME_MAX + 1];
+
+        snprintf(key, sizeof(key), "%.*s", (int)name.size, name.data);
+        if (!jtext_find(v->queues.items[i].definition, "needs", &needs) ||
+            !jtext_find(needs, key, &weight))
+            continue;
+        if (store_counts_ready(v->store, v->queues.items[i].id, &n, err) != E_OK)
+            return err->code;
+        *ret_n += n;
+    }
+    return E_OK;
+}
+
 static void add_holder(void *ctx, const struct gate_use *use)
 {
     struct buf *b = ctx;
@@ -243,6 +266,7 @@ enum err_code query_resource(struct query_view *v, struct query *q, struct err *
 {
     struct stored_gate row;
     struct quote quote;
+    int64_t waiting = 0;
 
     if (store_resource_find(v->store, q->name, &v->arena, &row, err) != E_OK)
         return err->code;
@@ -250,6 +274,9 @@ enum err_code query_resource(struct query_view *v, struct query *q, struct err *
         return err_set(err, E_NOT_FOUND, "there is no resource %s", quote_text(&quote, q->name));
     buf_add_char(&q->reply, '{');
     add_resource(&q->reply, &row, q->at != 0 ? q->at : v->now_at);
+    if (count_waiting(v, q->name, &waiting, err) != E_OK)
+        return err->code;
+    jtext_put_int(&q->reply, "waiting", waiting);
     buf_add_str(&q->reply, ",\"holders\":[");
     if (store_uses_of_gate(v->store, row.id, HOLDERS_SHOWN, add_holder, &q->reply, err) != E_OK)
         return err->code;

@@ -61,12 +61,23 @@ enum err_code store_gate_add(struct store *s, const struct stored_gate *gate, st
                  db_t(gate->definition));
 }
 
-enum err_code store_lane_add(struct store *s, const struct stored_gate *gate, struct err *err)
+enum err_code store_lane_add(struct store *s, const struct stored_gate *gate, bool *ret_new,
+                             struct err *err)
 {
+    struct db_args args = DB_ARGS(db_i(gate->id), db_i(gate->kind), db_i(gate->queue),
+                                  text_value(gate->name), text_value(gate->needs),
+                                  db_i(gate->lane));
+    int64_t added = 0;
+
+    *ret_new = false;
     if (db_do(s->db, SQL_LANE_PUT, err, db_i(gate->id), db_i(gate->queue)) != E_OK)
         return err->code;
-    return db_do(s->db, SQL_LANE_ADD, err, db_i(gate->id), db_i(gate->kind), db_i(gate->queue),
-                 text_value(gate->name), text_value(gate->needs), db_i(gate->lane));
+    if (s->shared)
+        return db_post(s->db, SQL_LANE_ADD, args, err);
+    if (db_call_change(s->db, SQL_LANE_ADD, args, &added, err) != E_OK)
+        return err->code;
+    *ret_new = added > 0;
+    return E_OK;
 }
 
 #define IN_GATE(member_) DB_NUMBER(ready_lane, gate.member_)

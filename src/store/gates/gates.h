@@ -58,9 +58,10 @@ MUST_CHECK enum err_code store_resource_find(struct store *s, struct slice name,
 /* Adds a gate that is open and unused. */
 MUST_CHECK enum err_code store_gate_add(struct store *s, const struct stored_gate *gate,
                                         struct err *err);
-/* Adds a lane, or jobs with the same needs, unless it is there. */
+/* Adds a lane, or jobs with the same needs, unless it is there.  *ret_new: it was not; on a shared
+ * store that is not asked. */
 MUST_CHECK enum err_code store_lane_add(struct store *s, const struct stored_gate *gate,
-                                        struct err *err);
+                                        bool *ret_new, struct err *err);
 
 /* The lanes of a queue that have ready jobs, each with the first of them. */
 struct ready_lane {

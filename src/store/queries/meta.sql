@@ -49,6 +49,9 @@ SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM counts WHERE queue = $1;
 SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM counts
 WHERE (queue = $1 OR $1 = 0) AND state IN (2, 3, 4);
 
+-- name: count_ready
+SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM counts WHERE queue = $1 AND state = 4;
+
 -- name: count_remove
 DELETE FROM counts WHERE queue = $1;
 
