@@ -75,6 +75,9 @@ static void judge_all(struct definitions *d, bool whole, struct file_result *r)
     if (whole && definitions_check_names(d, &err) != E_OK)
         VEC_PUSH(&r->faults.items, err);
     err = ERR_INIT;
+    if (definitions_check_zones(d, &err) != E_OK)
+        VEC_PUSH(&r->faults.items, err);
+    err = ERR_INIT;
     if (settings_check(&config, d, &err) != E_OK)
         VEC_PUSH(&r->faults.items, err);
 }

@@ -57,10 +57,8 @@ static void check_put(const struct defined *d, struct err *refused)
     struct schedule_def def;
     struct quote quote;
 
-    if (schedule_def_parse(d->put->definition, &arena, &def, NULL, NULL, refused) == E_OK &&
+    if (schedule_def_parse(d->put->definition, &arena, &def, NULL, NULL, refused) != E_OK ||
         zone_read(def.zone, &zone, refused) != E_OK)
-        (void)err_wrap(refused, "zone");
-    if (refused->code != E_OK)
         (void)err_wrap(refused, "schedule %s", quote_text(&quote, d->name));
 }
 

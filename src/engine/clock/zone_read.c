@@ -8,11 +8,11 @@ enum err_code zone_read(struct slice name, struct zone *ret_zone, struct err *er
 {
     CLEANUP(buf) struct buf bytes = BUF_INIT(ZONE_FILE_MAX);
 
-    if (slice_is(name, "UTC")) {
-        *ret_zone = ZONE_UTC;
+    *ret_zone = ZONE_UTC;
+    if (name.size == 0 || slice_is(name, "UTC"))
         return E_OK;
-    }
-    if (zone_file_read(NULL, name, &bytes, err) != E_OK)
-        return err->code;
-    return tzif_parse(buf_slice(&bytes), ret_zone, err);
+    if (zone_file_read(NULL, name, &bytes, err) != E_OK ||
+        tzif_parse(buf_slice(&bytes), ret_zone, err) != E_OK)
+        return err_wrap(err, "zone");
+    return E_OK;
 }

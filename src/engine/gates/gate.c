@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base/os/log.h"
-#include "base/os/zone_file.h"
-#include "core/time/tzif.h"
 #include "engine/batch/transaction.h"
+#include "engine/clock/zone_read.h"
 #include "engine/gates/gating.h"
 #include "engine/gates/lines.h"
 #include "engine/gates/told.h"
@@ -17,19 +16,6 @@
 #define WINDOW_BYTES_MAX ((size_t)1 << 20)
 
 /* ---- definitions ---- */
-
-enum err_code gate_zone_load(struct slice name, struct zone *ret_zone, struct err *err)
-{
-    CLEANUP(buf) struct buf bytes = BUF_INIT(ZONE_FILE_MAX);
-
-    *ret_zone = ZONE_UTC;
-    if (name.size == 0 || slice_is(name, "UTC"))
-        return E_OK;
-    if (zone_file_read(NULL, name, &bytes, err) != E_OK ||
-        tzif_parse(buf_slice(&bytes), ret_zone, err) != E_OK)
-        return err_wrap(err, "zone");
-    return E_OK;
-}
 
 void resource_close(struct resource *r)
 {
@@ -43,7 +29,7 @@ enum err_code resource_open(struct resource *r, struct slice json, struct err *e
 {
     *r = (struct resource){.json = mem_strndup(json.data, json.size), .arena = ARENA_INIT};
     if (resource_def_parse(slice_of(r->json), &r->arena, &r->def, NULL, NULL, err) != E_OK ||
-        gate_zone_load(r->def.zone, &r->zone, err) != E_OK) {
+        zone_read(r->def.zone, &r->zone, err) != E_OK) {
         resource_close(r);
         return err->code;
     }

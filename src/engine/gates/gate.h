@@ -152,9 +152,6 @@ void gates_wake(struct engine *e);
 /* Wall: when that is next, while claims wait; TIME_NEVER: never. */
 int64_t gates_next_at(const struct engine *e);
 
-/* The zone of that name (empty: UTC).  E_INVALID: there is none. */
-MUST_CHECK enum err_code gate_zone_load(struct slice name, struct zone *ret_zone, struct err *err);
-
 /* Fills a resource of a stored definition. */
 MUST_CHECK enum err_code resource_open(struct resource *r, struct slice json, struct err *err);
 void resource_close(struct resource *r);

@@ -12,8 +12,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/jtext/jtext.h"
 #include "base/os/file.h"
+#include "base/os/zone_file.h"
 #include "core/definition/definition.h"
+#include "core/definition/yaml.h"
+#include "core/object/quote.h"
 
 enum { PATH_SHOWN_MAX = 160 };
 
@@ -151,4 +155,34 @@ enum err_code definitions_read(struct definitions *d, const char *path, struct e
     else
         code = S_ISDIR(st.st_mode) ? add_directory(d, path, err) : add_file(d, path, err);
     return code == E_OK ? E_OK : definitions_unread(d, err);
+}
+
+static enum err_code check_zone(enum definition_kind kind, const struct definition *one,
+                                struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    CLEANUP(buf) struct buf bytes = BUF_INIT(ZONE_FILE_MAX);
+    struct slice zone;
+    struct quote quote;
+
+    if (one->json.size == 0 || !jtext_find(one->json, "zone", &zone) ||
+        jtext_type_of(zone) != JTEXT_STRING)
+        return E_OK;
+    zone = jtext_text(zone, &arena);
+    if (slice_is(zone, "UTC") || zone_file_read(NULL, zone, &bytes, err) == E_OK)
+        return E_OK;
+    (void)err_wrap(err, "%s %s: zone", definition_kinds[kind].name, quote_text(&quote, one->name));
+    return yaml_err_at(err, one->from.file.data, one->from.line);
+}
+
+enum err_code definitions_check_zones(const struct definitions *d, struct err *err)
+{
+    static const enum definition_kind kinds[] = {DEFINITION_RESOURCE, DEFINITION_SCHEDULE};
+
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+        for (size_t i = 0; i < d->of[kinds[k]].count; i++)
+            if (check_zone(kinds[k], &d->of[kinds[k]].items[i], err) != E_OK &&
+                definitions_fault(d, err) != E_OK)
+                return err->code;
+    return E_OK;
 }

@@ -21,3 +21,6 @@ struct definitions;
  * When one file of a directory is wrong, those before it have been added: whoever wants all or
  * nothing starts with an empty `d`. */
 MUST_CHECK enum err_code definitions_read(struct definitions *d, const char *path, struct err *err);
+
+/* Whether this machine has the time zones that they name; mistakes go where others go. */
+MUST_CHECK enum err_code definitions_check_zones(const struct definitions *d, struct err *err);

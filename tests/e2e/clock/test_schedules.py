@@ -285,6 +285,10 @@ def test_mistakes_in_files_have_their_line(servers):
     server = servers(definitions=IDLE + '  odd: {cron: "0 25 * * *", queue: work}\n')
     checked = server.cli("check", server.file)
     assert checked.status != 0 and "queues.yaml:7: schedule 'odd': cron" in checked.err
+    server.define(IDLE + '  odd: {cron: "@daily", zone: Europe/Berlim, queue: work}\n')
+    checked = server.cli("check", server.file)
+    assert checked.status != 0 and "queues.yaml:7: schedule 'odd': zone" in checked.err
+    assert "Europe/Berlin" in checked.err
 
 
 def test_a_changed_schedule_begins_anew(servers):
