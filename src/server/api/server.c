@@ -55,8 +55,8 @@ static enum err_code ready_show(struct request *r, struct err *err)
 struct facts {
     struct store_facts facts;
     struct buf peers; /* JSON objects with commas between them: the servers of a shared store */
-    struct buf signals, joins; /* the first of them, as they are listed */
-    const char *self;          /* our name among them */
+    struct buf signals, joins, schedules; /* the first of them, as they are listed */
+    const char *self;                     /* our name among them */
     struct err err;
 };
 
@@ -126,6 +126,8 @@ static void read_facts_and_counts(struct reading *reading, struct store *store)
         read_list(store, QUERY_SIGNALS, &f->signals, &f->err);
     if (f->err.code == E_OK && reading->query.err.code == E_OK)
         read_list(store, QUERY_JOINS, &f->joins, &f->err);
+    if (f->err.code == E_OK && reading->query.err.code == E_OK)
+        read_list(store, QUERY_SCHEDULES, &f->schedules, &f->err);
 }
 
 static void free_facts(struct request *r)
@@ -135,6 +137,7 @@ static void free_facts(struct request *r)
     buf_deinit(&f->peers);
     buf_deinit(&f->signals);
     buf_deinit(&f->joins);
+    buf_deinit(&f->schedules);
     free(f);
 }
 
@@ -155,6 +158,7 @@ static void read_with_facts(struct request *r,
     f->peers = BUF_INIT(PEERS_MAX);
     f->signals = BUF_INIT(OP_REPLY_MAX);
     f->joins = BUF_INIT(OP_REPLY_MAX);
+    f->schedules = BUF_INIT(OP_REPLY_MAX);
     f->self = r->server->member.name;
     request_query(r, QUERY_COUNTS)->owner = f;
     r->state = f;
@@ -263,7 +267,8 @@ static void answer_metrics(struct request *r)
         struct metrics_of_store store = {.facts = &f->facts,
                                          .counts = buf_slice(&q->reply),
                                          .signals = buf_slice(&f->signals),
-                                         .joins = buf_slice(&f->joins)};
+                                         .joins = buf_slice(&f->joins),
+                                         .schedules = buf_slice(&f->schedules)};
 
         metrics_write(&r->reply, r->server, err->code == E_OK ? &store : NULL);
     }

@@ -155,6 +155,14 @@ static void write_links(struct buf *out, const struct metrics_of_store *store)
         {"waybill_join_fired_total", METRIC_COUNTER, "How often a join fired.", "join", "fired"},
         {"waybill_join_keys", METRIC_GAUGE, "Keys of a join that are under way.", "join", "keys"},
     };
+    static const struct list_metric of_schedules[] = {
+        {"waybill_schedule_fired_total", METRIC_COUNTER, "Firings of a schedule.", "schedule",
+         "fired"},
+        {"waybill_schedule_skipped_total", METRIC_COUNTER, "Times that a schedule has skipped.",
+         "schedule", "skipped"},
+        {"waybill_schedule_missed_total", METRIC_COUNTER,
+         "Times of a schedule at which nobody looked.", "schedule", "missed"},
+    };
     struct slice items;
 
     if (jtext_find(store->signals, "signals", &items))
@@ -163,6 +171,9 @@ static void write_links(struct buf *out, const struct metrics_of_store *store)
     if (jtext_find(store->joins, "joins", &items))
         for (size_t i = 0; i < ARRAY_LEN(of_joins); i++)
             write_list(out, &of_joins[i], items);
+    if (jtext_find(store->schedules, "schedules", &items))
+        for (size_t i = 0; i < ARRAY_LEN(of_schedules); i++)
+            write_list(out, &of_schedules[i], items);
 }
 
 static void write_http(struct buf *out, const struct http *h)

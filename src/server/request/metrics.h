@@ -14,7 +14,7 @@ struct server;
 struct metrics_of_store {
     const struct store_facts *facts;
     struct slice counts;         /* reply of QUERY_COUNTS */
-    struct slice signals, joins; /* replies of QUERY_SIGNALS and QUERY_JOINS */
+    struct slice signals, joins, schedules; /* replies of QUERY_SIGNALS, QUERY_JOINS … */
 };
 
 /* HTTP thread.  `store` is NULL when it is unavailable: then only what is known without it is

@@ -247,6 +247,8 @@ def test_firings_are_told_as_events(servers):
 def test_metrics_count_them(servers):
     client = servers(definitions=DEFINITIONS).start().tcp()
     eventually(lambda: client.metrics()["waybill_fired_total"] >= 2)
+    assert client.metrics()['waybill_schedule_fired_total{schedule="tick"}'] >= 1
+    assert client.metrics()['waybill_schedule_missed_total{schedule="rare"}'] == 0
 
 
 # ---- definitions
