@@ -20,6 +20,7 @@
 #include "engine/groups/group_op.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
+#include "store/groups/groups.h"
 #include "store/jobs/claims.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/ready.h"
@@ -404,8 +405,9 @@ static enum err_code adopt(struct engine *e, struct err *err)
     if (begin(e, STORE_BESIDE, &view, err) != E_OK ||
         store_adopt(e->store, &claims, &dead, err) != E_OK)
         return err->code;
-    if (engine_write(e, err) != E_OK || (claims > 0 && load_claims(e, err) != E_OK) ||
-        engine_commit(e, err) != E_OK)
+    e->groups.has_work = true; /* theirs, if any is left */
+    if (engine_write(e, err) != E_OK || store_groups_leave_dead(e->store, err) != E_OK ||
+        (claims > 0 && load_claims(e, err) != E_OK) || engine_commit(e, err) != E_OK)
         return err->code;
     if (dead.size > 0 && e->config.on_adopted != NULL)
         e->config.on_adopted(e->config.adopted_ctx, buf_text(&dead), claims);

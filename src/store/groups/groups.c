@@ -233,6 +233,11 @@ enum err_code store_groups_leave(struct store *s, int64_t node, struct err *err)
     return db_do(s->db, SQL_GROUPS_LEAVE, err, db_i(node));
 }
 
+enum err_code store_groups_leave_dead(struct store *s, struct err *err)
+{
+    return db_do(s->db, SQL_GROUPS_LEAVE_DEAD, err);
+}
+
 /* ---- work ---- */
 
 enum err_code store_groups_work_next(struct store *s, int64_t above, struct arena *arena,

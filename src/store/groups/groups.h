@@ -121,6 +121,9 @@ MUST_CHECK enum err_code store_groups_of_opener(struct store *s, int64_t opener,
 /* The requests of a server are over; -1: of all servers. */
 MUST_CHECK enum err_code store_groups_leave(struct store *s, int64_t node, struct err *err);
 
+/* Shared stores: the requests of dead servers are over. */
+MUST_CHECK enum err_code store_groups_leave_dead(struct store *s, struct err *err);
+
 /* ---- work ---- */
 
 /* The next one above an id that has work; ret->id 0: none. */

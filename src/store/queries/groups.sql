@@ -112,6 +112,12 @@ WHERE g.id IS NULL OR g.state <> 1 OR g.flags & 8 <> 0;
 UPDATE groups SET node = 0, flags = flags & ~256, work = CASE WHEN work = 0 THEN 1 ELSE work END
 WHERE node = $1 OR ($1 = -1 AND node <> 0);
 
+-- The same for servers that are dead.
+-- name: groups_leave_dead
+-- only: postgres
+UPDATE groups SET node = 0, flags = flags & ~256, work = CASE WHEN work = 0 THEN 1 ELSE work END
+WHERE node <> 0 AND node - 1 NOT IN (SELECT node FROM servers WHERE alive_until_at > 0);
+
 -- Not locked: jobs are locked before groups.  A step that two servers do at once counts once.
 -- name: groups_work_next
 SELECT {group_row} FROM groups AS g WHERE g.work <> 0 AND g.id > $1 ORDER BY g.id LIMIT 1;

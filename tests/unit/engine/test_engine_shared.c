@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/jtext/jtext.h"
+#include "core/group/choice.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "store/shared.h"
@@ -535,6 +536,89 @@ static void chunked_work_means_the_jobs_of_all_servers(void **state)
     assert_sound(p->a);
 }
 
+/* ---- groups ---- */
+
+static const struct group_choice in_group = {.name = SLICE("g"),
+                                             .finally = SLICE("{\"queue\":\"last\"}")};
+
+static struct test_op *submit_members(struct fixture *f, size_t n)
+{
+    struct submit_item *items = arena_array(&f->arena, n + 1, sizeof(*items));
+
+    for (size_t i = 0; i < n; i++) {
+        items[i] = item_of("default");
+        items[i].group = &in_group;
+    }
+    return op_submit(f, items, n);
+}
+
+static int64_t groups_in(const struct pair *p, int state)
+{
+    char sql[100];
+
+    snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM groups WHERE id > 1 AND state = %d", state);
+    return pg_schema_number(&p->a->place, sql);
+}
+
+static void members_that_end_at_two_servers_make_one_finaliser(void **state)
+{
+    struct pair *p = *state;
+
+    define_queue(p->a, "last", "{}");
+    run_op(p->a, submit_members(p->a, 2));
+    struct granted first = claim_one(p->a, "default");
+    struct granted second = claim_one(p->b, "default");
+
+    run_op(p->b, op_finish(p->b, second.id, second.token, JOB_OUT_DONE));
+    run_op(p->a, op_finish(p->a, first.id, first.token, JOB_OUT_DONE));
+    assert_int_equal(groups_in(p, 2), 1);
+    assert_int_equal(kept_count(p->a, "last", JOB_READY), 1);
+    assert_sound(p->a);
+}
+
+static void what_one_server_pauses_no_other_starts(void **state)
+{
+    struct pair *p = *state;
+    struct granted got[4];
+
+    define_queue(p->a, "last", "{}");
+    struct test_op *t = run_op(p->a, submit_members(p->a, 3));
+    int64_t group = job_of(p->a, id_at(t, 0), &p->a->arena).group;
+
+    (void)claim_one(p->b, "default");
+    t = op_make(p->a, OP_GROUP);
+    t->op.group = (struct group_op){.kind = GROUP_OP_PAUSE, .id = group};
+    run_op(p->a, t);
+    assert_int_equal(t->op.err.code, E_OK);
+    assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 4)), got, 4), 0);
+    for (int i = 0; i < 10; i++)
+        batch_run(p->a);
+    assert_int_equal(kept_count(p->a, "default", JOB_HELD), 2);
+    assert_sound(p->a);
+}
+
+static void a_group_does_not_wait_for_lines_to_a_server_that_died(void **state)
+{
+    struct pair *p = *state;
+
+    define_queue(p->a, "last", "{}");
+    struct test_op *t = submit_members(p->b, 1);
+
+    t->op.submit.mode = SUBMIT_LINES;
+    t->op.submit.goes_on = true;
+    run_op(p->b, t);
+    struct granted g = claim_one(p->a, "default");
+
+    run_op(p->a, op_finish(p->a, g.id, g.token, JOB_OUT_DONE));
+    assert_int_equal(groups_in(p, 1), 1);
+    kill_server(p, p->b);
+    fixture_pass(p->a, 20 * US_PER_S);
+    for (int i = 0; i < 10; i++)
+        batch_run(p->a);
+    assert_int_equal(groups_in(p, 2), 1);
+    assert_sound(p->a);
+}
+
 /* ---- servers that come and go ---- */
 
 static void a_dead_servers_leases_are_judged_by_another(void **state)
@@ -745,6 +829,9 @@ int main(void)
         SHARED_TEST(who_waits_for_a_job_hears_that_it_was_deleted_at_the_other_server),
         SHARED_TEST(what_a_worker_says_of_itself_holds_wherever_it_said_it_last),
         SHARED_TEST(chunked_work_means_the_jobs_of_all_servers),
+        SHARED_TEST(members_that_end_at_two_servers_make_one_finaliser),
+        SHARED_TEST(what_one_server_pauses_no_other_starts),
+        SHARED_TEST(a_group_does_not_wait_for_lines_to_a_server_that_died),
         SHARED_TEST(a_dead_servers_leases_are_judged_by_another),
         SHARED_TEST(a_server_looks_again_when_the_time_of_another_has_passed),
         SHARED_TEST(the_sole_server_tells_nobody_of_ready_jobs),
