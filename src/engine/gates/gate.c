@@ -176,6 +176,16 @@ enum err_code gates_load(struct engine *e, struct err *err)
     return E_OK;
 }
 
+/* Needs name resources, so that lanes are all that is left. */
+void gates_heed_queues(struct engine *e)
+{
+    bool in_force = e->gates.in_force || e->gates.resources.count > 0;
+
+    for (size_t i = 0; i < e->queues.count && !in_force; i++)
+        in_force = e->queues.items[i]->has_lanes || e->queues.items[i]->def.lane.key_text.size > 0;
+    e->gates.in_force = in_force;
+}
+
 /* Lines are read again as well. */
 void gates_forget(struct engine *e)
 {

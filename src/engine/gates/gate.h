@@ -69,7 +69,7 @@ struct gate_list {
     struct names by_name;
     struct map by_id;    /* lanes as well */
     uint64_t generation; /* grows when a resource or a queue is defined: see gating.h */
-    bool in_force;       /* a queue has needs or lanes, or jobs still use gates */
+    bool in_force;       /* jobs may use gates, here or at other servers */
     uint64_t batches;    /* counts them */
     int64_t wake_at;     /* wall: when a gate opens that a claim was refused by; TIME_NEVER: none */
 };
@@ -104,6 +104,9 @@ void gates_deinit(struct engine *e);
 
 /* Reads all resources again; with the queues. */
 MUST_CHECK enum err_code gates_load(struct engine *e, struct err *err);
+
+/* Queues have been read or defined: whether jobs may use gates. */
+void gates_heed_queues(struct engine *e);
 
 /* Forgets states: the next look reads the store. */
 void gates_forget(struct engine *e);

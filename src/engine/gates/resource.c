@@ -106,6 +106,7 @@ static enum err_code put_resource(struct engine *e, const struct definition_put 
     if (store_gate_add(e->store, &row, err) != E_OK)
         return err->code;
     gate_add_resource(e, row.id, put->name, put->definition);
+    gates_heed_queues(e);
     return E_OK;
 }
 

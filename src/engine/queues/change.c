@@ -15,6 +15,7 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/transaction.h"
 #include "engine/followups/spread.h"
+#include "engine/gates/gating.h"
 #include "engine/queues/define.h"
 #include "engine/queues/queue_log.h"
 #include "engine/queues/subscribers.h"
@@ -231,6 +232,7 @@ enum err_code queue_make(struct engine *e, struct slice name, struct slice defin
     e->batch.queues_changed = true;
     if (queue_add(e, name, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
+    gates_heed_queues(e);
     tell_queue(e, queue_find(e, name), QUEUE_UP, "defined");
     return E_OK;
 }
@@ -242,7 +244,9 @@ enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice def
         write_queue(e, q, q->state, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
     e->queues.filtered -= q->def.filters.count > 0;
+    gating_drop(e, q);
     queue_define(q, definition);
+    gates_heed_queues(e);
     e->queues.filtered += q->def.filters.count > 0;
     e->sweep.retain_at = 0;
     return E_OK;

@@ -225,6 +225,7 @@ enum err_code queues_load(struct engine *e, struct err *err)
     list_deinit(&old);
     if (store_lanes_queues(e->store, note_lanes, e, err) != E_OK)
         return err->code;
+    gates_heed_queues(e);
     e->definitions = definitions;
     e->generation++;
     subscribers_watch(e);

@@ -86,6 +86,19 @@ def work_off(both, queue, n):
     return most
 
 
+def test_slots_come_back_at_a_server_that_never_granted_any(both):
+    a, b = both[0].unix(), both[1].unix()
+    a.submit("work")
+    job = a.take("work")
+    assert a.ok("GET", "/v1/resources/api")["in_use"] == 1
+    b.end(job)
+    assert a.ok("GET", "/v1/resources/api")["in_use"] == 0
+    a.submit("fetch", params={"host": "x"})
+    b.end(a.take("fetch"))
+    a.submit("fetch", params={"host": "x"})
+    b.end(a.take("fetch"))
+
+
 def test_slots_are_never_exceeded_over_two_servers(both):
     both[0].unix().submit_many([{"queue": "work", "params": {}} for _ in range(300)])
     most = work_off(both, "work", 300)

@@ -137,6 +137,25 @@ static void a_changed_definition_does_not_make_slots_drift(void **state)
     assert_sound(f);
 }
 
+static void a_queue_that_is_defined_again_needs_what_it_says_now(void **state)
+{
+    struct fixture *f = *state;
+    struct granted got[4];
+
+    define_resource(f, "api", "{\"slots\":2}");
+    define_queue(f, "a", "{\"needs\":{\"api\":2}}");
+    submit_many(f, "a", 4);
+    assert_int_equal(claim(f, "a", 4, got), 1);
+    finish(f, got[0], JOB_OUT_DONE);
+    define_queue(f, "a", "{\"needs\":{\"api\":1}}");
+    assert_int_equal(claim(f, "a", 4, got), 2);
+    define_queue(f, "a", "{}");
+    assert_int_equal(claim(f, "a", 4, got + 2), 1);
+    for (int i = 0; i < 3; i++)
+        finish(f, got[i], JOB_OUT_DONE);
+    assert_sound(f);
+}
+
 static void all_needs_are_granted_or_none(void **state)
 {
     struct fixture *f = *state;
@@ -453,6 +472,7 @@ int main(void)
         ENGINE_TEST(a_waiting_claim_gets_a_job_when_a_slot_comes_back),
         ENGINE_TEST(slots_survive_a_crash_and_come_back_with_the_lease),
         ENGINE_TEST(a_changed_definition_does_not_make_slots_drift),
+        ENGINE_TEST(a_queue_that_is_defined_again_needs_what_it_says_now),
         ENGINE_TEST(all_needs_are_granted_or_none),
         ENGINE_TEST(a_failed_batch_books_nothing),
         ENGINE_TEST(rates_are_exact_and_survive_a_crash),
