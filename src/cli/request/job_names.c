@@ -103,6 +103,88 @@ static int find_by_prefix(struct cli *cli, const char *prefix, const char **ret_
     return CLI_OK;
 }
 
+/* ---- URLs ---- */
+
+/* The server in the URL of a job; empty: it is none. */
+static struct slice server_in(const char *text)
+{
+    const char *path = strstr(text, "/v1/jobs/");
+    bool is_url = strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
+
+    return is_url && path != NULL ? slice_make(text, (size_t)(path - text)) : SLICE("");
+}
+
+/* Without what may differ in URLs of one server. */
+static void add_plain(struct buf *out, struct slice url)
+{
+    static const char *const own[] = {"://localhost", "://[::1]"};
+
+    while (url.size > 0 && url.data[url.size - 1] == '/')
+        url.size--;
+    buf_add_slice(out, url);
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        const char *found = strstr(buf_text(out), own[i]);
+        size_t size = strlen(own[i]);
+
+        if (found != NULL && (found[size] == '\0' || found[size] == ':')) {
+            CLEANUP(mem) char *rest = mem_strdup(found + size);
+
+            out->size = (size_t)(found - out->data);
+            buf_addf(out, "://127.0.0.1%s", rest);
+        }
+    }
+}
+
+static bool is_same_url(struct slice a, const char *b)
+{
+    CLEANUP(buf) struct buf x = BUF_INIT(4096);
+    CLEANUP(buf) struct buf y = BUF_INIT(4096);
+
+    add_plain(&x, a);
+    add_plain(&y, slice_of(b));
+    return strcmp(buf_text(&x), buf_text(&y)) == 0;
+}
+
+/* Its own URL, or that of a server that shares its store. */
+static bool is_url_of(const json_t *server, struct slice url)
+{
+    const json_t *servers = json_object_get(server, "servers");
+
+    if (is_same_url(url, reply_text(server, "url")))
+        return true;
+    for (size_t i = 0; i < json_array_size(servers); i++)
+        if (is_same_url(url, reply_text(json_array_get(servers, i), "url")))
+            return true;
+    return false;
+}
+
+/* The URL of a job names its server: another one is not asked instead. */
+static int check_server(struct cli *cli, const char *word)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    struct slice url = server_in(word);
+    struct client *client = NULL;
+    struct err err = ERR_INIT;
+
+    if (url.size == 0)
+        return CLI_OK;
+    if (cli_client(cli, &client, &err) != E_OK)
+        return cli_fail(cli, &err);
+    if (is_same_url(url, client_server(client)))
+        return CLI_OK;
+    if (cli_get(cli, "/v1/server", &reply, &err) != E_OK)
+        return cli_fail(cli, &err);
+    if (is_url_of(reply.json, url))
+        return CLI_OK;
+    err_set(&err, E_CONFLICT,
+            "the job belongs to another server, %.*s: give --url %.*s, or only the id for a job of "
+            "%s",
+            (int)url.size, url.data, (int)url.size, url.data, client_server(client));
+    return cli_fail(cli, &err);
+}
+
+/* ---- all of them ---- */
+
 static int resolve(struct cli *cli, const char **word)
 {
     if (!job_name_is_short(*word))
@@ -117,6 +199,8 @@ static int resolve_after(struct cli *cli, struct given_option *given)
 
     if (strcmp(given->spec->name, "after") != 0)
         return CLI_OK;
+    if (server_in(given->value).size > 0)
+        return check_server(cli, given->value);
     size_t size = strcspn(given->value, ":/");
     const char *id = arena_strdup(&cli->arena, slice_make(given->value, size));
     int status = resolve(cli, &id);
@@ -135,8 +219,11 @@ int job_names_resolve(struct cli *cli)
     bool jobs = a->command->arguments[0].value.type == VALUE_JOB;
     int status = CLI_OK;
 
-    for (size_t i = 0; jobs && i < a->words.count && status == CLI_OK; i++)
-        status = resolve(cli, &a->words.items[i]);
+    for (size_t i = 0; jobs && i < a->words.count && status == CLI_OK; i++) {
+        status = check_server(cli, a->words.items[i]);
+        if (status == CLI_OK)
+            status = resolve(cli, &a->words.items[i]);
+    }
     for (size_t i = 0; i < a->options.count && status == CLI_OK; i++)
         status = resolve_after(cli, &a->options.items[i]);
     return status;

@@ -1,8 +1,8 @@
 /*
- * Short names of jobs: the first characters of an id, or `@last`.
+ * Names of jobs: the first characters of an id, `@last`, or the URL of a job.
  *
- * A line's jobs are turned into whole ids before its command runs, so that no command need know of
- * it.
+ * A line's short names are turned into whole ids before its command runs, so that no command need
+ * know of them.  A URL of another server is refused.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -29,6 +29,13 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
+/* Whether the job or bulk action has ended in this batch; `batch.ended` is sorted. */
+static bool ends_now(const struct engine *e, int64_t id)
+{
+    return e->batch.ended.count > 0 && bsearch(&id, e->batch.ended.items, e->batch.ended.count,
+                                               sizeof(int64_t), by_number) != NULL;
+}
+
 static void wake_waits(struct engine *e)
 {
     struct op **at = &e->waiting.end_watchers;
@@ -37,10 +44,7 @@ static void wake_waits(struct engine *e)
         qsort(e->batch.ended.items, e->batch.ended.count, sizeof(int64_t), by_number);
     while (*at != NULL) {
         struct op *op = *at;
-        bool ended = op->deadline_at <= e->now.steady_at ||
-                     (e->batch.ended.count > 0 &&
-                      bsearch(&op->wait.id, e->batch.ended.items, e->batch.ended.count,
-                              sizeof(int64_t), by_number) != NULL);
+        bool ended = op->deadline_at <= e->now.steady_at || ends_now(e, op->wait.id);
 
         if (!ended) {
             if (op->deadline_at < e->waiting.wake_at)
@@ -173,9 +177,10 @@ enum err_code wait_run(struct engine *e, struct op *op, struct err *err)
     return op->wait.wait_us > 0 ? shared_watch(e, op->wait.id, &op->over, err) : E_OK;
 }
 
+/* On a shared store the job was looked at in the batch, perhaps before it ended. */
 static void answer_wait(struct engine *e, struct op *op)
 {
-    bool over = must_ask_store(e) ? op->over : has_ended(e, op);
+    bool over = must_ask_store(e) ? op->over || ends_now(e, op->wait.id) : has_ended(e, op);
 
     if (!over && may_wait(e, op, op->wait.wait_us)) {
         op->next = e->waiting.end_watchers;

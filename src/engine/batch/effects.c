@@ -23,7 +23,7 @@ void effects_event(struct engine *e, const struct job *j, const struct queue *q,
 
 void effects_ended(struct engine *e, const struct job *j)
 {
-    if (e->waiting.end_watchers != NULL)
+    if (e->waiting.end_watchers != NULL || j->watched) /* perhaps by a wait of this batch */
         VEC_PUSH(&e->batch.ended, j->id.v);
     if (j->watched)
         news_add_ended(e, j->id.v);

@@ -22,7 +22,7 @@ enum {
 static void read_previous(struct instance *i, const char *path, const char *place)
 {
     char text[FILE_SIZE] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* it may be a FIFO */
     const char *at = text;
 
     if (fd >= 0) {
@@ -43,7 +43,8 @@ static void read_previous(struct instance *i, const char *path, const char *plac
 static bool write_file(const struct instance *i, const char *path, const char *beside,
                        const char *place)
 {
-    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    (void)!unlink(beside); /* left by a crash, or not of ours */
+    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return false;

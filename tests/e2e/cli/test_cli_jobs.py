@@ -226,6 +226,23 @@ def test_a_log_is_whole_behind_a_pager_that_stood_still(servers, args):
     assert out == text
 
 
+def test_the_url_of_a_job_of_another_server_is_refused(server, client):
+    job_id = add(server, "work", "--delay", "1h")
+    url = good(server, "show", job_id, "--json").json["url"]
+    port = url.split("/v1/")[0].rsplit(":", 1)[1]
+    assert url in good(server, "show", url).out
+    near = f"http://localhost:{port}"
+    good(server, "show", f"{near}/v1/jobs/{job_id}")
+    good(server, "show", "--url", near, url)
+    other = f"http://other.example:1/v1/jobs/{job_id}"
+    for line in (["show", other], ["cancel", other], ["add", "work", "--after", f"{other}:end"]):
+        ran = server.cli(*line)
+        assert ran.status == 4 and ran.out == "", ran
+        assert "the job belongs to another server, http://other.example:1: give --url " \
+               "http://other.example:1, or only the id for a job of unix:" in ran.err, ran
+    assert client.state(job_id) == "scheduled"
+
+
 def test_the_verbs_on_one_job(server, client):
     job_id = add(server, "work", "--delay", "1h", "-p", "a=1")
     good(server, "now", job_id)

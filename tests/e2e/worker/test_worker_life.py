@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Workers and servers that come, go, hang and die, with programs running meanwhile."""
+import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -454,3 +456,15 @@ def test_serve_hands_back_after_its_grace_and_is_gone_in_ten_seconds(serving):
     held.go()
     job = held.ended()
     assert (job["state"], job["attempt"], job["lost"]) == ("done", 1, 0)
+
+
+@pytest.mark.parametrize("name", ["instance", "instance.new"])
+def test_a_fifo_in_its_state_does_not_stop_a_worker(shops, workers, name):
+    shop = shops(slots=0).start()
+    first = workers(shop.server, "w").start()
+    state = Path(first.data) / "workers" / "w" / "instance"
+    first.stop()
+    state.with_name(name).unlink(missing_ok=True)
+    os.mkfifo(state.with_name(name))
+    workers(shop.server, "w").start()
+    assert state.is_file(), "its own instance is kept"

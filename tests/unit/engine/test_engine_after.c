@@ -865,6 +865,25 @@ static void many_that_wait_for_one_are_let_go_in_chunks_that_outlive_a_crash(voi
     assert_sound(f);
 }
 
+/* On a shared store the wait is looked at before the batch works off what earlier ones left. */
+static void a_wait_is_answered_by_an_end_that_its_batch_works_off(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g = running(f);
+    struct after_cond cond = success_of(g.id);
+    struct test_op *wait = NULL;
+
+    submit_fan(f, g.id, MANY);
+    int64_t last = submit_waiting(f, &cond, 1);
+
+    finish(f, g, JOB_OUT_FAILED);
+    assert_int_equal(state_of(f, last), JOB_HELD);
+    for (int i = 0; i < MANY && state_of(f, last) == JOB_HELD; i++)
+        wait = run_op(f, op_wait(f, last, 30 * US_PER_S));
+    assert_int_equal(state_of(f, last), JOB_CANCELLED);
+    assert_true(wait->answered);
+}
+
 static void a_job_is_not_run_again_before_all_have_heard_of_its_end(void **state)
 {
     struct fixture *f = *state;
@@ -1632,6 +1651,7 @@ static const struct CMUnitTest tests[] = {
     ENGINE_TEST(a_long_chain_is_no_circle_but_a_long_circle_is),
     ENGINE_TEST(a_cancel_goes_down_a_long_chain_in_bounded_commits),
     ENGINE_TEST(many_that_wait_for_one_are_let_go_in_chunks_that_outlive_a_crash),
+    ENGINE_TEST(a_wait_is_answered_by_an_end_that_its_batch_works_off),
     ENGINE_TEST(a_job_is_not_run_again_before_all_have_heard_of_its_end),
     ENGINE_TEST(a_job_that_is_cancelled_and_run_again_in_one_batch_has_ended),
     ENGINE_TEST(a_job_that_ends_and_is_removed_in_one_batch_has_ended),
