@@ -185,12 +185,19 @@ enum err_code store_scopes_are_gone(struct store *s, bool *ret_are, struct err *
 
 enum err_code store_scopes_cut(struct store *s, size_t max, struct err *err)
 {
-    int64_t scope = 0;
-    int64_t removed = 0;
+    for (int64_t left = (int64_t)max; left > 0;) {
+        int64_t scope = 0;
+        int64_t removed = 0;
 
-    if (db_number(s->db, SQL_GONE_SCOPE_FIRST, &scope, err) != E_OK ||
-        db_change(s->db, SQL_GONE_SCOPE_CUT, &removed, err, db_i(scope), db_i((int64_t)max)) !=
-            E_OK)
-        return err->code;
-    return removed < (int64_t)max ? db_do(s->db, SQL_GONE_SCOPE_REMOVE, err, db_i(scope)) : E_OK;
+        if (db_number(s->db, SQL_GONE_SCOPE_FIRST, &scope, err) != E_OK)
+            return err->code;
+        if (scope == 0) /* none is left */
+            return E_OK;
+        if (db_change(s->db, SQL_GONE_SCOPE_CUT, &removed, err, db_i(scope), db_i(left)) != E_OK)
+            return err->code;
+        if (removed < left && db_do(s->db, SQL_GONE_SCOPE_REMOVE, err, db_i(scope)) != E_OK)
+            return err->code;
+        left -= removed + 1; /* the scope itself */
+    }
+    return E_OK;
 }
