@@ -62,7 +62,7 @@ void progress_add(struct buf *out, const struct progress *p, int width)
         count_add(&counts, p->total);
     }
     add_rest(&rest, p);
-    buf_add_slice(&line, buf_slice(&counts));
+    buf_add_str(&line, buf_text(&counts));
     /* "  45% [====>    ]", as wide as there is room; nothing when there is too little. */
     int columns = (width - (int)(counts.size + rest.size)) - (int)(sizeof("  100% []") - 1);
 
@@ -76,7 +76,7 @@ void progress_add(struct buf *out, const struct progress *p, int width)
             buf_add_char(&line, i < filled ? '=' : (i == filled ? '>' : ' '));
         buf_add_char(&line, ']');
     }
-    buf_add_slice(&line, buf_slice(&rest));
+    buf_add_str(&line, buf_text(&rest));
     buf_add(out, buf_text(&line),
             width > 0 && line.size > (size_t)width ? (size_t)width : line.size);
 }

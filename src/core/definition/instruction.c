@@ -76,7 +76,7 @@ void instruction_name(const struct instruction *in, struct buf *out)
     if (in->n_values == 0)
         buf_add_str(&name, "start");
     if (name.size <= INSTRUCTION_NAME_MAX && !text_has_control(buf_slice(&name))) {
-        buf_add_slice(out, buf_slice(&name));
+        buf_add_str(out, buf_text(&name));
         return;
     }
     struct slice beginning = utf8_cut(buf_slice(&name), INSTRUCTION_NAME_MAX - 20);
