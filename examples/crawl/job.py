@@ -29,12 +29,14 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-def results(group):
-    """The ended members of a group, one by one, however many there are."""
-    server = UnixConnection(os.environ["WAYBILL_URL"].removeprefix("unix:"))
-    server.request("GET", f"/v1/groups/{group}/results")
+def results():
+    """What the members of the group that has ended have brought, one by one, however many."""
+    where, _, rest = os.environ["WAYBILL_GROUP_RESULTS"].partition("/v1/")
+    server = (UnixConnection(where.removeprefix("unix:")) if where.startswith("unix:")
+              else http.client.HTTPConnection(where.removeprefix("http://")))
+    server.request("GET", "/v1/" + rest)
     reply = server.getresponse()
     if reply.status != 200:
-        raise SystemExit(f"the results of group {group}: {reply.read().decode()}")
+        raise SystemExit(f"the results of the group: {reply.read().decode()}")
     for line in reply:
         yield json.loads(line)

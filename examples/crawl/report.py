@@ -1,11 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Adds up the sites of one run: report.py GROUP."""
-import sys
-
+"""Adds up the sites of one run."""
 from job import results
 
-sites = [member["result"]["summary"] for member in results(sys.argv[1])
+sites = [member["result"]["summary"] for member in results()
          if member["queue"] == "summary" and member["state"] == "done"]
 print(f"{'site':24}{'pages':>8}{'words':>8}{'dropped':>12}")
 for site in sorted(sites, key=lambda site: site["site"]):

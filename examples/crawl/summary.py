@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Adds up the pages of one site: summary.py SITE GROUP DROPPED."""
+"""Adds up the pages of one site: summary.py SITE DROPPED."""
 import sys
 
 from job import keep, results
 
-site, group, dropped = sys.argv[1:]
-pages = [member for member in results(group) if member["queue"] == "page"]
+site, dropped = sys.argv[1:]
+pages = [member for member in results() if member["queue"] == "page"]
 found = [page["result"] for page in pages if page["state"] == "done"]
 summary = {
     "site": site,
