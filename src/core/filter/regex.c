@@ -48,6 +48,7 @@ static unsigned decode(const char *at, size_t size)
 
     if (size < 2)
         return c;
+    ASSERT(size < ARRAY_LEN(first_bits));
     c &= first_bits[size];
     for (size_t i = 1; i < size; i++)
         c = c << 6 | ((unsigned char)at[i] & 0x3F);

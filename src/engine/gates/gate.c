@@ -205,10 +205,11 @@ struct gate_state gate_state_of(const struct gate *g)
 
 static struct gate_shut take_shut(int64_t until_at, struct slice why)
 {
-    return (struct gate_shut){.until_at = until_at,
-                              .why = why.size == 0
-                                         ? (struct slice){0}
-                                         : slice_make(mem_strndup(why.data, why.size), why.size)};
+    struct gate_shut shut = {.until_at = until_at};
+
+    if (why.size > 0)
+        shut.why = slice_make(mem_strndup(why.data, why.size), why.size);
+    return shut;
 }
 
 void gate_set_shut(struct gate *g, int64_t until_at, struct slice why)
@@ -340,7 +341,8 @@ static enum err_code write_gate(struct engine *e, struct gate *g, struct err *er
 
     window_settle(&g->window, &g->rules->rates, e->now.wall_at);
     window_encode(&g->window, &starts);
-    row.starts = starts.size == 0 ? (struct slice){0} : buf_slice(&starts);
+    if (starts.size > 0)
+        row.starts = buf_slice(&starts);
     g->changed = false;
     return store_gate_write(e->store, &row, err);
 }

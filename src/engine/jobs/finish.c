@@ -335,9 +335,9 @@ struct patches {
 
 static struct patches patches_of(struct slice value)
 {
-    return jtext_type_of(value) == JTEXT_ARRAY
-               ? (struct patches){.items = jtext_items(value)}
-               : (struct patches){.one = value, .items = jtext_items(SLICE("[]"))};
+    if (jtext_type_of(value) == JTEXT_ARRAY)
+        return (struct patches){.items = jtext_items(value)};
+    return (struct patches){.one = value, .items = jtext_items(SLICE("[]"))};
 }
 
 static bool next_patch(struct patches *p, struct slice *ret)

@@ -290,8 +290,10 @@ enum err_code store_groups_held(struct store *s, store_group_fn *on_group, void 
 enum err_code store_groups_list(struct store *s, const struct groups_wanted *f,
                                 store_group_fn *on_group, void *ctx, struct err *err)
 {
-    const struct db_value kind = f->kind.data == NULL ? (struct db_value){.type = DB_NULL}
-                                                      : text_value(f->kind);
+    struct db_value kind = {.type = DB_NULL};
+
+    if (f->kind.data != NULL)
+        kind = text_value(f->kind);
     const struct db_value args[] = {db_i(f->below), kind, db_i(f->limit), db_i(f->state),
                                     db_i(f->parent)};
 
