@@ -272,22 +272,23 @@ static void add_surroundings(void)
 }
 
 /* Rows of tables whose nouns have their own tests. */
-static const char *const other_rows[] = {
-    "INSERT INTO lanes VALUES (7000, 1)",
-    "INSERT INTO gates VALUES (7001, 1, 0, 'r', '', 0, '{}', 2, NULL, 0, 0, 'why', 0, NULL, 0, 0)",
-    "INSERT INTO gate_uses VALUES (2, 7001, 2, 5)",
-    "INSERT INTO uniques VALUES (0, -1, 7, 2, 1, 0, 0)",
-    "INSERT INTO gone_scopes VALUES (77)",
-    "INSERT INTO schedules VALUES (7003, 'tick', '{\"every\":\"1m\",\"queue\":\"work\"}', 0, "
-    "5, 6, 0, 1, 1, 0, 0)",
-    "INSERT INTO firings VALUES (7003, 1, 1, 5, 5, 1, 6, 0, 'why')",
-    "INSERT INTO expiries VALUES (1, 7, 8)",
-    "INSERT INTO drops VALUES (7002, 1, 1, 2, 'why')",
-    "INSERT INTO filter_counts VALUES (1, 1, 0, 3)",
-    "INSERT INTO filter_waits VALUES (7003, 1, 5, 0, 'why')",
-    "INSERT INTO groups VALUES (7004, 'k', 'n', 1, 1, 7004, 0, 3, 2, 1, 0, 0, 1, 0, 0, 0, 0, 2, 9,"
-    " 0, 0, 5, 6, 7, 8, '{\"a\":1}', '{\"queue\":\"q\"}', 'key', 10)",
-    "INSERT INTO group_kinds VALUES (7005, 'k', '{}')",
+static const struct {
+    const char *table, *values;
+} other_rows[] = {
+    {"lanes", "7000, 1"},
+    {"gates", "7001, 1, 0, 'r', '', 0, '{}', 2, NULL, 0, 0, 'why', 0, NULL, 0, 0"},
+    {"gate_uses", "2, 7001, 2, 5"},
+    {"uniques", "0, -1, 7, 2, 1, 0, 0"},
+    {"gone_scopes", "77"},
+    {"schedules", "7003, 'tick', '{\"every\":\"1m\",\"queue\":\"work\"}', 0, 5, 6, 0, 1, 1, 0, 0"},
+    {"firings", "7003, 1, 1, 5, 5, 1, 6, 0, 'why'"},
+    {"expiries", "1, 7, 8"},
+    {"drops", "7002, 1, 1, 2, 'why'"},
+    {"filter_counts", "1, 1, 0, 3"},
+    {"filter_waits", "7003, 1, 5, 0, 'why'"},
+    {"groups",
+     "7004, 'k', 'n', 1, 1, 7004, 0, 3, 2, 1, 0, 0, 1, 0, 0, 0, 0, 2, 9, 0, 0, 5, 6, 7, 8, '{\"a\":1}', '{\"queue\":\"q\"}', 'key', 10"},
+    {"group_kinds", "7005, 'k', '{}'"},
 };
 
 static void fill(void)
@@ -316,8 +317,13 @@ static void fill(void)
     add_links();
     add_surroundings();
     commit();
-    for (size_t i = 0; i < ARRAY_LEN(other_rows); i++)
-        raw_sql(other_rows[i]);
+    for (size_t i = 0; i < ARRAY_LEN(other_rows); i++) {
+        char sql[300];
+
+        snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES (%s)", other_rows[i].table,
+                 other_rows[i].values);
+        raw_sql(sql);
+    }
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
 }
 

@@ -13,7 +13,7 @@ struct server;
 /* What was read from the store. */
 struct metrics_of_store {
     const struct store_facts *facts;
-    struct slice counts;         /* reply of QUERY_COUNTS */
+    struct slice counts;                    /* reply of QUERY_COUNTS */
     struct slice signals, joins, schedules; /* replies of QUERY_SIGNALS, QUERY_JOINS … */
 };
 

@@ -598,8 +598,7 @@ static void the_bar_fits_its_line(void **state)
               "50/100   50% [=============>            ]  10 failed  4 running  2.5/s  20s left");
     check_bar(&p, 55, "50/100  10 failed  4 running  2.5/s  20s left");
     check_bar(&p, 10, "50/100  10");
-    p = (struct progress){
-        .done = 1234567, .total = 2000000, .is_estimated = true, .rate = 5000};
+    p = (struct progress){.done = 1234567, .total = 2000000, .is_estimated = true, .rate = 5000};
     check_bar(&p, 60, "1,234,567/~2,000,000  0 running  5,000/s  3m left");
     p = (struct progress){.done = 7, .running = 1};
     check_bar(&p, 80, "7  1 running  0.0/s");

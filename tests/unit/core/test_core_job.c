@@ -15,9 +15,9 @@ static void outcomes_have_the_names_of_the_design(void **state)
 static void causes_have_the_names_of_the_design(void **state)
 {
     (void)state;
-    static const char *const names[JOB_CAUSE_COUNT] = {"none",      "exit",     "signal",
-                                                       "timeout",   "memory",   "lost",
-                                                       "start",     "protocol", "cancelled",
+    static const char *const names[JOB_CAUSE_COUNT] = {"none",       "exit",     "signal",
+                                                       "timeout",    "memory",   "lost",
+                                                       "start",      "protocol", "cancelled",
                                                        "dependency", "expired"};
 
     for (unsigned c = 0; c < JOB_CAUSE_COUNT; c++)
