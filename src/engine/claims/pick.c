@@ -170,7 +170,8 @@ static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, siz
     return E_OK;
 }
 
-/* Cancels jobs from refs[first] on that were to have started by now. */
+/* Passes over jobs from refs[first] on that were to have started by now: the sweep ends them, in a
+ * batch that can follow their ends. */
 static enum err_code drop_expired(struct picker *p, struct ready_ref *refs, size_t first, size_t *n,
                                   struct err *err)
 {
@@ -189,7 +190,7 @@ static enum err_code drop_expired(struct picker *p, struct ready_ref *refs, size
             continue;
         }
         give_back(p, p->from[i], refs[i]);
-        if (expire_cancel(p->e, refs[i].id, err) != E_OK)
+        if (expire_hide(p->e, p->from[i], refs[i].id, err) != E_OK)
             return err->code;
     }
     *n = kept;

@@ -13,6 +13,7 @@
 
 #include "core/clock/expires.h"
 #include "core/submit/item.h"
+#include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
 #include "engine/jobs/job_end.h"
 #include "engine/state.h"
@@ -175,7 +176,19 @@ enum err_code expire_find(struct engine *e, const int64_t *ids, size_t n, bool *
     return E_OK;
 }
 
-enum err_code expire_cancel(struct engine *e, int64_t id, struct err *err)
+enum err_code expire_hide(struct engine *e, struct queue *q, int64_t id, struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(e->store, id, LOAD_LIVE, &e->batch.arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (found)
+        effects_unready(e, q, &j);
+    return E_OK;
+}
+
+static enum err_code expire_cancel(struct engine *e, int64_t id, struct err *err)
 {
     bool again;
 

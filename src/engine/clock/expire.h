@@ -34,8 +34,9 @@ MUST_CHECK enum err_code expire_run(struct engine *e, struct err *err);
 MUST_CHECK enum err_code expire_find(struct engine *e, const int64_t *ids, size_t n,
                                      bool *ret_expired, struct err *err);
 
-/* Cancels one of them. */
-MUST_CHECK enum err_code expire_cancel(struct engine *e, int64_t id, struct err *err);
+/* Takes one of them out of the list of ready jobs; a later pass cancels it. */
+MUST_CHECK enum err_code expire_hide(struct engine *e, struct queue *q, int64_t id,
+                                     struct err *err);
 
 /* Staged jobs were released: cancels those that were to have started by now. */
 MUST_CHECK enum err_code expire_released(struct engine *e, const int64_t *ids, size_t n,

@@ -238,6 +238,13 @@ static void none_of_them_is_started_meanwhile(void **state)
     struct fixture *f = *state;
 
     submit_expiring(f);
+    struct submit_item last = expiring(HOUR);
+    struct after_cond end = {.kind = AFTER_JOB, .on = AFTER_END, .job = submit(f, &last)};
+    struct submit_item waiter = item_of("default");
+
+    waiter.after = &end;
+    waiter.n_after = 1;
+    int64_t waits = submit(f, &waiter);
     int64_t fresh = submit_one(f, "default");
 
     fixture_pass(f, HOUR);
@@ -248,7 +255,9 @@ static void none_of_them_is_started_meanwhile(void **state)
     assert_int_equal(got[0].id, fresh);
     for (int i = 0; i < 5; i++)
         batch_run(f);
-    assert_int_equal(kept_count(f, "default", JOB_CANCELLED), MANY);
+    assert_int_equal(kept_count(f, "default", JOB_CANCELLED), MANY + 1);
+    assert_int_equal(state_of(f, waits),
+                     JOB_READY); /* the claim has not ended what it passed over */
     assert_sound(f);
 }
 
