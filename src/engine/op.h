@@ -192,6 +192,27 @@ struct emit {
     bool may_command;    /* as in struct exchange */
 };
 
+/* ---- filters that are commands ---- */
+
+enum filter_answer_kind { FILTER_SAYS_KEEP, FILTER_SAYS_DROP, FILTER_FAILED };
+
+struct filter_answer {
+    int64_t id;
+    enum filter_answer_kind kind;
+    struct slice params; /* KEEP: JSON object to merge, or empty */
+    struct slice text;   /* DROP, FAILED: why */
+};
+
+/* A worker sends verdicts, and asks for jobs that wait for one. */
+struct filter_ask {
+    const struct slice *queues;
+    size_t n_queues;
+    const struct filter_answer *verdicts;
+    size_t n_verdicts;
+    int max; /* jobs */
+    int64_t wait_us;
+};
+
 /* ---- single jobs ---- */
 
 enum job_action_kind {
@@ -400,6 +421,7 @@ enum op_kind {
     OP_JOIN,
     OP_PUBLISH,
     OP_SUBSCRIBE,
+    OP_FILTER,
     OP_RESOURCE,
     OP_SCHEDULE,
     OP_GROUP,
@@ -427,6 +449,7 @@ struct op {
         struct join_op join;
         struct publish publish;
         struct subscribe subscribe;
+        struct filter_ask filter;
         struct resource_op resource;
         struct schedule_op schedule;
         struct group_op group;

@@ -23,6 +23,7 @@
 #include "engine/claims/leases.h"
 #include "engine/clock/clock.h"
 #include "engine/engine.h"
+#include "engine/filters/desk.h"
 #include "engine/followups/followups.h"
 #include "engine/gates/gate.h"
 #include "engine/groups/groups.h"
@@ -70,6 +71,7 @@ struct engine {
     /* Lost with the process. */
     struct waiting waiting; /* ops that wait */
     struct cancels cancels;
+    struct desk desk; /* verdicts of commands */
     struct leases leases;
     struct sweep sweep;
     struct clock clock;

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "worker/client/async_client.h"
+#include "worker/filters/desk.h"
 #include "worker/process/cgroup.h"
 #include "worker/process/tree.h"
 #include "worker/run/channel.h"
@@ -52,6 +53,7 @@ struct worker {
     struct task *tasks;
     size_t n_tasks;
     struct resident *residents;
+    struct filter_desk filters;
     uint64_t residents_made;
     struct task *queue, **queue_end; /* tasks that wait for a slot, in the order they came */
     int waiting;                     /* how many */

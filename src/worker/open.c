@@ -105,7 +105,8 @@ static enum err_code open_state(struct worker *w, struct err *err)
     buf_addf(&dir, "%s/workers/%s", data_dir, w->name);
     if (dir.overflowed)
         return err_set(err, E_INVALID, "the data directory's name is too long");
-    unsigned slots = (unsigned)w->config.slots * 3; /* running, idle residents, being cleaned up */
+    /* Running, idle residents, being cleaned up; and programs of filters. */
+    unsigned slots = (unsigned)w->config.slots * 3 + FILTER_SLOTS;
 
     if (slots_open(buf_text(&dir), slots, &w->slots, err) != E_OK)
         return err->code;
@@ -154,6 +155,7 @@ enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,
     w->name = keep_text(w, config->name != NULL ? config->name : host);
     note_surroundings(w);
     talk_init(w);
+    filter_desk_init(w);
     if (open_state(w, err) != E_OK || channels_open(loop, &w->channels, err) != E_OK ||
         async_client_new(loop, &w->config.client, &w->client, err) != E_OK) {
         channels_close(w->channels);

@@ -97,7 +97,9 @@ static void look_at_end(struct worker *w)
 {
     if (w->state == WORKER_UP || w->state == WORKER_STOPPED)
         return;
-    if (talk_is_quiet(w) && residents_end(w) && talk_leave(w)) {
+    bool judged = filter_desk_end(w);
+
+    if (talk_is_quiet(w) && residents_end(w) && judged && talk_leave(w)) {
         set_stopped(w);
         return;
     }
@@ -130,6 +132,7 @@ static void on_pass(uv_prepare_t *handle)
         if (t->carrier != NULL)
             task_send_emits(t);
     worker_wake_at(w, residents_pass(w, worker_now(w)));
+    worker_wake_at(w, filter_desk_pass(w, worker_now(w)));
     talk_send(w);
     look_at_end(w);
     if (w->state == WORKER_STOPPED)
@@ -234,6 +237,7 @@ void worker_free(struct worker *w)
         task_free(t);
     }
     residents_abandon(w);
+    filter_desk_deinit(w);
     channels_close(w->channels);
     async_client_free(w->client);
     w->client = NULL;

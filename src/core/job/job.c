@@ -18,7 +18,7 @@ const char *const job_cause_names[JOB_CAUSE_COUNT] = {
     [JOB_CAUSE_MEMORY] = "memory",       [JOB_CAUSE_LOST] = "lost",
     [JOB_CAUSE_START] = "start",         [JOB_CAUSE_PROTOCOL] = "protocol",
     [JOB_CAUSE_CANCELLED] = "cancelled", [JOB_CAUSE_DEPENDENCY] = "dependency",
-    [JOB_CAUSE_EXPIRED] = "expired",
+    [JOB_CAUSE_EXPIRED] = "expired",     [JOB_CAUSE_DROPPED] = "dropped",
 };
 
 const char *job_outcome_name(enum job_outcome o)

@@ -42,6 +42,7 @@ enum job_cause {
     JOB_CAUSE_CANCELLED,
     JOB_CAUSE_DEPENDENCY,
     JOB_CAUSE_EXPIRED, /* it did not start in time */
+    JOB_CAUSE_DROPPED,
     JOB_CAUSE_COUNT
 };
 

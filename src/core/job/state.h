@@ -47,6 +47,7 @@ enum job_hold {
     JOB_HOLD_AFTER = 2,
     JOB_HOLD_GROUP = 4,
     JOB_HOLD_FOLLOWUPS = 8, /* jobs that follow its last step are still to be created */
+    JOB_HOLD_FILTER = 16,   /* a command of its queue has not judged it yet */
 };
 
 /* The state after the event, or JOB_NONE when the move is forbidden. */

@@ -90,6 +90,27 @@ static void answer_waiting(struct engine *e)
     e->waiting.claims_end = at;
 }
 
+/* Workers that wait for jobs to judge. */
+static void answer_askers(struct engine *e)
+{
+    struct op **at = &e->desk.askers;
+
+    while (*at != NULL) {
+        struct op *op = *at;
+
+        if (op->n_granted == 0 && op->deadline_at > e->now.steady_at) {
+            if (op->deadline_at < e->waiting.wake_at)
+                e->waiting.wake_at = op->deadline_at;
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        atomic_fetch_sub(&e->stats.waiting, 1);
+        desk_close(op);
+        answer(op);
+    }
+}
+
 static void give_up_gone(struct op *list)
 {
     for (struct op *op = list; op != NULL; op = op->next)
@@ -101,6 +122,7 @@ void engine_look_for_gone(struct engine *e)
 {
     e->waiting.answers_due = true;
     give_up_gone(e->waiting.claims);
+    give_up_gone(e->desk.askers);
     give_up_gone(e->waiting.end_watchers);
 }
 
@@ -190,12 +212,29 @@ static void answer_wait(struct engine *e, struct op *op)
     answer(op);
 }
 
+static void answer_filter(struct engine *e, struct op *op)
+{
+    struct op **at = &e->desk.askers;
+
+    if (!desk_has_answer(op) && may_wait(e, op, op->filter.wait_us)) {
+        while (*at != NULL)
+            at = &(*at)->next;
+        *at = op;
+        return;
+    }
+    desk_close(op);
+    answer(op);
+}
+
 void answer_all(struct engine *e, struct op **ops, size_t n)
 {
+    for (const struct op *op = e->desk.askers; op != NULL; op = op->next)
+        e->waiting.answers_due = e->waiting.answers_due || op->n_granted > 0;
     if (e->waiting.answers_due || e->batch.ended.count > 0 || e->batch.new_cancels.count > 0 ||
         e->waiting.wake_at <= e->now.steady_at) {
         e->waiting.answers_due = false;
         answer_waiting(e);
+        answer_askers(e);
         wake_waits(e);
     }
     for (size_t i = 0; i < n; i++) {
@@ -206,6 +245,8 @@ void answer_all(struct engine *e, struct op **ops, size_t n)
             answer_claim(e, op);
         else if (op->kind == OP_WAIT)
             answer_wait(e, op);
+        else if (op->kind == OP_FILTER)
+            answer_filter(e, op);
         else {
             if (is_exchange)
                 exchange_close(e, op);

@@ -123,6 +123,12 @@ void engine_close(struct engine *e)
         exchange_close(e, op);
         answer(op);
     }
+    for (struct op *op = e->desk.askers, *next; op != NULL; op = next) {
+        next = op->next;
+        op->n_granted = 0;
+        desk_close(op);
+        answer(op);
+    }
     for (struct op *op = e->waiting.end_watchers, *next; op != NULL; op = next) {
         next = op->next;
         answer(op);
@@ -139,6 +145,7 @@ void engine_close(struct engine *e)
     skipped_deinit(&e->skipped);
     claims_deinit(&e->claims);
     cancels_free(e);
+    desk_free(e);
     VEC_DEINIT(&e->asked);
     gates_deinit(e);
     batch_deinit(e);

@@ -11,6 +11,7 @@
 #include "engine/claims/claim.h"
 #include "engine/claims/exchange.h"
 #include "engine/clock/clock.h"
+#include "engine/filters/desk.h"
 #include "engine/filters/filters.h"
 #include "engine/followups/join.h"
 #include "engine/followups/signal.h"
@@ -73,6 +74,7 @@ static const struct phase phases[] = {
     {.name = "act", .kind = OP_ACTION, .run = job_action_run},
     {.name = "bulk", .kind = OP_BULK, .run = bulk_run},
     {.name = "fire schedules", .step = schedules_fire, .own_work = true},
+    {.name = "verdicts", .kind = OP_FILTER, .run = desk_verdicts_run},
     {.name = "follow ends", .step = followups_follow}, /* a submit may run ended jobs again */
     {.name = "take keys", .step = submit_prepare_keys},
     {.name = "judge followers", .step = filters_make_deferred},
@@ -88,6 +90,8 @@ static const struct phase phases[] = {
     {.name = "return unused keys", .step = keys_return},
     {.name = "groups", .kind = OP_GROUP, .run = group_op_run}, /* jobs are locked before groups */
     {.name = "write streaks", .step = queue_write_streaks},    /* a queue may stop by it */
+
+    {.name = "give jobs to filters", .step = desk_grant},
 
     /* What became ready in this batch is claimed in it. */
     {.name = "release gates", .step = gates_release},

@@ -57,6 +57,8 @@ int64_t sweep_next_wall_at(const struct engine *e)
         next_at = e->sweep.uniques_at;
     if (clock_next_at(e) < next_at)
         next_at = clock_next_at(e);
+    if (desk_next_at(e) < next_at)
+        next_at = desk_next_at(e);
     return e->sweep.subscribers_at < next_at ? e->sweep.subscribers_at : next_at;
 }
 

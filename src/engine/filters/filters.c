@@ -4,7 +4,8 @@
 #include "base/jtext/jtext.h"
 #include "core/object/quote.h"
 #include "engine/batch/counts.h"
-#include "engine/batch/transaction.h"
+#include "engine/groups/choose.h"
+#include "engine/groups/groups.h"
 #include "engine/state.h"
 #include "store/meta.h"
 
@@ -35,13 +36,34 @@ static enum err_code key_of(struct engine *e, const struct filter_job *j,
     return E_OK;
 }
 
-static int64_t scope_of(const struct filter_where *w, const struct filter_job *j)
+/* The nearest group of the kind, from the job's own outwards. */
+static int64_t group_of_kind(struct engine *e, const struct filter_job *j, struct slice kind)
+{
+    int64_t id = j->group;
+
+    if (j->opening != NULL && slice_equal(j->opening->group.kind, kind))
+        return id;
+    if (j->opening != NULL)
+        id = j->opening->group.parent;
+    while (id > UNIQUE_SCOPE_ROOT) {
+        const struct known_group *known = NULL;
+
+        if (groups_find(e, id, &known, &e->batch.filters.fault) != E_OK || known == NULL)
+            break;
+        if (known->kind == slice_hash(kind))
+            return id;
+        id = known->parent;
+    }
+    return UNIQUE_SCOPE_ROOT;
+}
+
+static int64_t scope_of(struct engine *e, const struct filter_where *w, const struct filter_job *j)
 {
     switch (w->scope) {
     case SCOPE_QUEUE: return unique_scope_queue(j->queue->id);
     case SCOPE_ALL: return UNIQUE_SCOPE_ALL;
     case SCOPE_GROUP: return j->group == 0 ? UNIQUE_SCOPE_ROOT : j->group;
-    case SCOPE_GROUP_KIND: break;
+    case SCOPE_GROUP_KIND: return group_of_kind(e, j, w->group_kind);
     }
     return UNIQUE_SCOPE_ROOT;
 }
@@ -51,7 +73,7 @@ static bool ref_of(struct engine *e, const struct filter_job *j, const struct fi
 {
     *ret_ref = (struct unique_ref){.filter = u,
                                    .queue = j->queue->id,
-                                   .scope = scope_of(&u->where, j)};
+                                   .scope = scope_of(e, &u->where, j)};
     return key_of(e, j, u, &ret_ref->key, err) == E_OK;
 }
 
@@ -60,13 +82,13 @@ static bool ref_of(struct engine *e, const struct filter_job *j, const struct fi
 static struct waiting_count *waiting_of(struct engine *e, const struct filter_limit *l,
                                         const struct filter_job *j)
 {
-    int64_t queue = l->where.scope == SCOPE_QUEUE ? j->queue->id : 0;
     struct filter_batch *b = &e->batch.filters;
+    int64_t scope = scope_of(e, &l->where, j);
 
     for (size_t i = 0; i < b->waiting.count; i++)
-        if (b->waiting.items[i].queue == queue)
+        if (b->waiting.items[i].scope == scope)
             return &b->waiting.items[i];
-    VEC_PUSH(&b->waiting, ((struct waiting_count){.queue = queue}));
+    VEC_PUSH(&b->waiting, ((struct waiting_count){.scope = scope}));
     return &b->waiting.items[b->waiting.count - 1];
 }
 
@@ -77,7 +99,12 @@ static enum err_code look_at_waiting(struct engine *e, struct err *err)
     for (size_t i = 0; i < b->waiting.count; i++) {
         struct waiting_count *w = &b->waiting.items[i];
 
-        if (!w->looked && store_counts_waiting(e->store, w->queue, &w->stored, err) != E_OK)
+        if (w->looked)
+            continue;
+        if ((w->scope > UNIQUE_SCOPE_ROOT
+                 ? store_group_waiting(e->store, w->scope, &w->stored, err)
+                 : store_counts_waiting(e->store, w->scope < 0 ? -w->scope : 0, &w->stored, err)) !=
+            E_OK)
             return err->code;
         w->looked = true;
     }
@@ -100,13 +127,24 @@ void filters_want(struct engine *e, const struct filter_job *j)
     }
 }
 
+static enum err_code tell_fault(struct engine *e, struct err *err)
+{
+    if (e->batch.filters.fault.code != E_OK)
+        *err = e->batch.filters.fault;
+    return e->batch.filters.fault.code;
+}
+
 enum err_code filters_look(struct engine *e, struct err *err)
 {
+    if (tell_fault(e, err) != E_OK)
+        return err->code;
     return uniques_look(e, err) != E_OK ? err->code : look_at_waiting(e, err);
 }
 
 enum err_code filters_peek(struct engine *e, struct err *err)
 {
+    if (tell_fault(e, err) != E_OK)
+        return err->code;
     return uniques_peek(e, err) != E_OK ? err->code : look_at_waiting(e, err);
 }
 
@@ -116,7 +154,8 @@ void filters_begin(struct engine *e)
 {
     uniques_begin(e);
     for (size_t i = 0; i < e->batch.filters.waiting.count; i++)
-        e->batch.filters.waiting.items[i].kept = 0;
+        if (e->batch.filters.waiting.items[i].scope <= UNIQUE_SCOPE_ROOT)
+            e->batch.filters.waiting.items[i].kept = 0;
 }
 
 void filters_undo(struct engine *e)
@@ -199,10 +238,12 @@ static int64_t waiting_now(const struct engine *e, const struct waiting_count *w
 {
     int64_t n = w->stored + w->kept;
 
+    if (w->scope > UNIQUE_SCOPE_ROOT)
+        return n;
     for (size_t i = 0; i < e->batch.counts.changes.count; i++) {
         const struct store_count *c = &e->batch.counts.changes.items[i];
 
-        if ((w->queue == 0 || c->queue == w->queue) &&
+        if ((w->scope >= 0 || c->queue == -w->scope) &&
             (c->state == JOB_HELD || c->state == JOB_SCHEDULED || c->state == JOB_READY))
             n += c->n;
     }
@@ -222,7 +263,10 @@ static void judge_limit(struct engine *e, const struct filter_job *j, const stru
         return;
     }
     buf_addf(&text, "%lld jobs wait %s, at most %lld are allowed", (long long)n,
-             w->queue == 0 ? "in all queues" : "in the queue", (long long)l->pending);
+             w->scope < 0                   ? "in the queue"
+             : w->scope > UNIQUE_SCOPE_ROOT ? "in the group"
+                                            : "in all queues",
+             (long long)l->pending);
     ret->verdict = l->on_clash == CLASH_REJECT ? VERDICT_REFUSE : VERDICT_DROP;
     ret->drop = (struct filter_drop){.filter = FILTER_LIMIT, .text = keep_text(e, &text)};
     if (ret->verdict == VERDICT_REFUSE)
@@ -292,6 +336,8 @@ void filters_preview(struct engine *e, const struct filter_job *j, struct filter
 
 enum err_code filters_write(struct engine *e, struct err *err)
 {
+    if (tell_fault(e, err) != E_OK)
+        return err->code;
     return uniques_write(e, err) != E_OK ? err->code : drops_write(e, err);
 }
 
@@ -304,6 +350,7 @@ void filters_clear(struct engine *e)
     VEC_CLEAR(&b->drops.counts);
     VEC_CLEAR(&b->waiting);
     VEC_CLEAR(&b->deferred);
+    b->fault = ERR_INIT;
 }
 
 void filters_deinit(struct engine *e)

@@ -24,6 +24,7 @@
 
 struct arena;
 struct engine;
+struct group_opening;
 struct job;
 struct plan;
 struct submit_item;
@@ -31,9 +32,10 @@ struct submit_item;
 /* A new job, as filters see it. */
 struct filter_job {
     struct queue *queue;
-    struct slice params; /* JSON object, or empty */
-    int64_t group;       /* 0: the root */
-    int64_t id;          /* that it will have */
+    struct slice params;                 /* JSON object, or empty */
+    int64_t group;                       /* 0: the root */
+    const struct group_opening *opening; /* of that group; NULL: it is in the store */
+    int64_t id;                          /* that it will have */
 };
 
 enum filter_verdict {
@@ -55,10 +57,10 @@ struct filter_ruling {
 
 /* Jobs that wait, as `limit` counts them. */
 struct waiting_count {
-    int64_t queue; /* 0: of all queues */
+    int64_t scope; /* as for keys: of a queue, of a group, of all */
     int64_t stored;
     bool looked;
-    int64_t kept; /* by judgements since filters_begin */
+    int64_t kept; /* by judgements since filters_begin; for a group: in the batch */
 };
 
 /* A job that follows another (deferred.c). */
@@ -72,6 +74,8 @@ struct filter_batch {
     struct drop_batch drops;
     VEC(struct waiting_count) waiting;
     VEC(struct deferred_job) deferred;
+    struct err
+        fault; /* of the store, while a group was looked up: told by the next look or write */
 };
 
 static inline bool queue_has_filters(const struct queue *q)

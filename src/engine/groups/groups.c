@@ -183,7 +183,9 @@ void groups_know(struct engine *e, const struct stored_group *group)
         forget_known(e);
     struct known_group *known = mem_zalloc(sizeof(*known));
 
-    *known = (struct known_group){.parent = group->parent, .depth = group->depth};
+    *known = (struct known_group){.parent = group->parent,
+                                  .depth = group->depth,
+                                  .kind = slice_hash(group->kind)};
     map_put(&e->groups.known, group->id, known);
 }
 

@@ -28,6 +28,7 @@ struct engine;
 struct known_group {
     int64_t parent;
     int depth;
+    uint64_t kind; /* hash of its name; that of the empty text: none */
 };
 
 struct groups {

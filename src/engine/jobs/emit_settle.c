@@ -211,6 +211,27 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct after_n
     return E_OK;
 }
 
+/* A command judges it after its release. */
+static enum err_code hold_for_filter(struct engine *e, struct job *j, struct err *err)
+{
+    bool found = false;
+    bool hit = false;
+    struct job was;
+
+    if (store_job_load(e->store, j->id.v, LOAD_LIVE, &e->batch.arena, &was, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return store_job_damaged(e->store, j->id.v, "its row is missing", err);
+    struct job now = was;
+
+    j->holds = now.holds |= JOB_HOLD_FILTER;
+    if (store_job_update(e->store, &was, &now, &hit, err) != E_OK)
+        return err->code;
+    if (!hit)
+        return store_job_damaged(e->store, j->id.v, "it is not as it was read", err);
+    return desk_add(e, j, err);
+}
+
 /* Staged jobs of one row, split into those to release and those to drop. */
 struct parted {
     int64_t *released, *dropped;
@@ -231,6 +252,9 @@ static enum err_code part(struct engine *e, const struct stored_emit *row, struc
 
         if (!dropped)
             dropped = is_dropped(e, &jobs[i], &p->rulings[i], arena);
+        if (!dropped && p->rulings[i] != NULL && p->rulings[i]->held &&
+            hold_for_filter(e, &jobs[i], err) != E_OK)
+            return err->code;
         if (!dropped && jobs[i].key.size > 0)
             keys_use(e, jobs[i].key, jobs[i].id.v, row->contents[i]);
         if (!dropped && judge_after(e, &jobs[i], &p->never[i], err) != E_OK)

@@ -232,7 +232,13 @@ static struct filter_job filter_job_of(struct engine *e, const struct submit_ite
 
     if (item->step > 0)
         params = route_params(params, assigned_before(e, item), item->step_params, &e->batch.arena);
-    return (struct filter_job){.queue = p->queue, .params = params, .group = p->group, .id = p->id};
+    bool opens = p->opening != NULL && !p->opening->exists;
+
+    return (struct filter_job){.queue = p->queue,
+                               .params = params,
+                               .group = p->group,
+                               .opening = opens ? p->opening : NULL,
+                               .id = p->id};
 }
 
 void submit_want_filters(struct engine *e, const struct submit_item *item, const struct plan *p)
@@ -318,6 +324,12 @@ static bool must_wait(const struct plan *p)
     return p->after != NULL && (p->after->n_waits > 0 || p->after->never);
 }
 
+static unsigned holds_of(const struct plan *p)
+{
+    return (must_wait(p) ? JOB_HOLD_AFTER : 0u) |
+           (p->ruling != NULL && p->ruling->held ? JOB_HOLD_FILTER : 0u);
+}
+
 static void add_routing(struct engine *e, const struct submit_item *item, const struct plan *p,
                         struct job *j)
 {
@@ -340,13 +352,13 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
     struct job j = {
         .id = {p->id},
         .queue = p->queue->id,
-        .state = must_wait(p) ? JOB_HELD
-                 : later      ? JOB_SCHEDULED
-                              : JOB_READY,
+        .state = holds_of(p) != 0 ? JOB_HELD
+                 : later          ? JOB_SCHEDULED
+                                  : JOB_READY,
         .priority = item->priority,
         .due_at = later ? due_at : 0,
         .delay_us = later ? item->delay_us : 0,
-        .holds = must_wait(p) ? JOB_HOLD_AFTER : 0,
+        .holds = holds_of(p),
         .awaited = p->awaited,
         .key = item->key,
         .params = item->params,
@@ -422,6 +434,8 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
     effects_move(e, &j, JOB_NONE, NULL, "submitted");
     e->batch.tally.submitted++;
     if (submit_keep_progress(e, item, p, err) != E_OK)
+        return err->code;
+    if (j.holds & JOB_HOLD_FILTER && desk_add(e, &j, err) != E_OK)
         return err->code;
     if (p->after == NULL)
         return E_OK;

@@ -247,6 +247,7 @@ enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice def
     gating_drop(e, q);
     queue_define(q, definition);
     gates_heed_queues(e);
+    desk_redefined(e);
     e->queues.filtered += q->def.filters.count > 0;
     e->sweep.retain_at = 0;
     return E_OK;

@@ -15,6 +15,7 @@
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
 #include "store/clock/expiries.h"
+#include "store/filters/waits.h"
 #include "store/jobs/emits.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/list.h"
@@ -100,13 +101,37 @@ static void reason_ready(const struct query_view *v, const struct stored_queue *
         say(r, "no_worker", "no live worker for %.*s", size, name.data);
 }
 
-static struct reason reason_of(const struct query_view *v, const struct job *j)
+/* A filter that has failed says why; one that nobody runs says so. */
+static void say_filter(struct query_view *v, const struct job *j, struct reason *r)
+{
+    struct filter_wait wait = {.job = 0};
+    struct err ignored = ERR_INIT;
+    struct slice name = view_queue_name(v, j->queue);
+
+    if (store_filter_wait_find(v->store, j->id.v, &v->arena, &wait, &ignored) == E_OK &&
+        wait.why.size > 0) {
+        say(r, "filter", "the filter of its queue failed %lld times: %.*s", (long long)wait.tries,
+            (int)(wait.why.size > 200 ? 200 : wait.why.size), wait.why.data);
+        r->until_at = wait.due_at;
+    } else if (!view_is_served(v, name)) {
+        say(r, "filter",
+            "waits for the filter of its queue: no live worker runs the commands of "
+            "%.*s",
+            (int)name.size, name.data);
+    } else {
+        say(r, "filter", "waits for the filter of its queue");
+    }
+}
+
+static struct reason reason_of(struct query_view *v, const struct job *j)
 {
     struct reason r = {0};
     const struct stored_queue *q = view_queue(v, j->queue);
 
     if (j->state == JOB_HELD && j->holds & JOB_HOLD_HAND)
         say(&r, "held", "held by hand until it is released");
+    else if (j->state == JOB_HELD && j->holds & JOB_HOLD_FILTER)
+        say_filter(v, j, &r);
     else if (j->state == JOB_HELD && j->holds & JOB_HOLD_FOLLOWUPS)
         say(&r, "links", "waits until all jobs that follow its last step are created");
     else if (j->state == JOB_SCHEDULED) {

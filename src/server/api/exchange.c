@@ -2,6 +2,7 @@
 #include "server/api/api.h"
 #include "server/parse/emit.h"
 #include "server/parse/exchange.h"
+#include "server/parse/filter.h"
 #include "server/process/server_state.h"
 #include "server/request/request.h"
 
@@ -45,6 +46,16 @@ static enum err_code worker_emit(struct request *r, struct err *err)
     if (parse_emit(buf_slice(&r->body), &source, &op->arena, &op->emit, err) != E_OK)
         return err->code;
     op->emit.may_command = r->right == RIGHT_ADMIN;
+    request_run(r, NULL);
+    return E_OK;
+}
+
+static enum err_code worker_filter(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_FILTER);
+
+    if (parse_filter(buf_slice(&r->body), &op->arena, &op->filter, err) != E_OK)
+        return err->code;
     request_run(r, NULL);
     return E_OK;
 }
@@ -94,6 +105,17 @@ static const struct route exchange_rows[] = {
         .gives = "Emitted",
         .errors = {E_NOT_FOUND, E_CONFLICT, E_STALE_LEASE, E_QUEUE_DOWN, E_FORBIDDEN, E_FULL},
         .help = "Adds jobs that are released when the emitting job is done, and saves its cursor.",
+    },
+    {
+        ROUTE("POST", "/v1/filter", RIGHT_USER),
+        .handle = worker_filter,
+        .body = BODY_JSON,
+        .max_body = BODY_ARRAY_MAX,
+        .takes = "FilterAsk",
+        .gives = "FilterJobs",
+        .errors = {E_TOO_MANY, E_FULL},
+        .help = "Takes verdicts of command filters, then gives jobs that wait for one, waiting for "
+                "them if asked to.",
     },
     {
         ROUTE_VIEW("/v1/workers", QUERY_WORKERS),

@@ -10,6 +10,7 @@
 #include "core/route/routing.h"
 #include "server/parse/emit.h"
 #include "server/parse/exchange.h"
+#include "server/parse/filter.h"
 #include "server/parse/items.h"
 #include "server/parse/job_filter.h"
 #include "server/parse/log.h"
@@ -22,7 +23,7 @@ static const struct object *const parts[] = {
     &retry_object,    &queue_object,      &join_object,   &schedule_object, &claim_object,
     &finishes_object, &touches_object,    &finish_object, &touch_object,    &log_object,
     &worker_object,   &lane_object,       &emit_object,   &filter_object,   &group_object,
-    &finally_object,  &group_open_object,
+    &finally_object,  &group_open_object, &ask_object,    &answer_object,
 };
 
 static void write_names(struct buf *out, const char *name, const char *(*name_of)(unsigned n),

@@ -347,3 +347,8 @@ enum err_code store_kinds_list(struct store *s, struct slice above, size_t limit
     return each_kind(s->db, SQL_KINDS_LIST, DB_ARGS(text_value(above), db_i((int64_t)limit)),
                      on_kind, ctx, err);
 }
+
+enum err_code store_group_waiting(struct store *s, int64_t id, int64_t *ret_n, struct err *err)
+{
+    return db_number(s->db, SQL_GROUP_WAITING, ret_n, err, db_i(id));
+}

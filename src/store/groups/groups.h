@@ -195,3 +195,7 @@ MUST_CHECK enum err_code store_kind_remove(struct store *s, int64_t id, struct e
 /* By name, after `above`; at most `limit`. */
 MUST_CHECK enum err_code store_kinds_list(struct store *s, struct slice above, size_t limit,
                                           store_kind_fn *on_kind, void *ctx, struct err *err);
+
+/* Direct members that wait; 0 when there is no such group. */
+MUST_CHECK enum err_code store_group_waiting(struct store *s, int64_t id, int64_t *ret_n,
+                                             struct err *err);

@@ -100,3 +100,25 @@ GROUP BY queue, what ORDER BY what;
 
 -- name: filter_count_remove
 DELETE FROM filter_counts WHERE queue = $1;
+
+-- name: filter_wait_add
+INSERT INTO filter_waits (job, queue, due_at, tries) VALUES ($1, $2, 0, 0)
+ON CONFLICT (job) DO NOTHING;
+
+-- name: filter_wait_find
+SELECT job, queue, due_at, tries, why FROM filter_waits WHERE job = $1;
+
+-- name: filter_wait_fail
+UPDATE filter_waits SET due_at = $2, tries = $3, why = $4 WHERE job = $1;
+
+-- name: filter_wait_remove
+DELETE FROM filter_waits WHERE job = $1;
+
+-- name: filter_waits_due
+SELECT job FROM filter_waits WHERE queue = $1 AND due_at <= $2 ORDER BY due_at, job LIMIT $3;
+
+-- name: filter_waits_next
+SELECT MIN(due_at) FROM filter_waits WHERE queue = $1 AND due_at > $2;
+
+-- name: filter_waits_queues
+SELECT DISTINCT queue FROM filter_waits;

@@ -175,3 +175,7 @@ DELETE FROM group_kinds WHERE id = $1;
 
 -- name: kinds_list
 SELECT id, name, definition FROM group_kinds WHERE name > $1 ORDER BY name LIMIT $2;
+
+-- Members that are staged, held, scheduled or ready.
+-- name: group_waiting
+SELECT waiting FROM groups WHERE id = $1;

@@ -49,6 +49,9 @@ FROM uniques AS u
 WHERE u.scope < 0 AND NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = -u.scope)
   AND NOT EXISTS (SELECT 1 FROM gone_scopes AS g WHERE g.scope = u.scope)
 UNION ALL
+SELECT 'job ' || w.job || ' waits for a filter but is not held by one' FROM filter_waits AS w
+WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = w.job AND jobs.state > 2)
+UNION ALL
 SELECT 'drops of queue ' || d.queue || ', which does not exist' FROM drops AS d
 WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = d.queue)
 LIMIT 100;

@@ -18,7 +18,7 @@ static void causes_have_the_names_of_the_design(void **state)
     static const char *const names[JOB_CAUSE_COUNT] = {"none",       "exit",     "signal",
                                                        "timeout",    "memory",   "lost",
                                                        "start",      "protocol", "cancelled",
-                                                       "dependency", "expired"};
+                                                       "dependency", "expired",  "dropped"};
 
     for (unsigned c = 0; c < JOB_CAUSE_COUNT; c++)
         assert_string_equal(job_cause_name((enum job_cause)c), names[c]);
