@@ -223,6 +223,10 @@ SELECT 'group ' || g.id || ' waits for its finaliser ' || g.finaliser || ', whic
 FROM groups AS g
 WHERE g.state = 2 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = g.finaliser)
 UNION ALL
+SELECT 'group ' || g.id || ' is over and has not ended' FROM groups AS g
+WHERE g.state = 1 AND g.id <> 1 AND g.flags & 2 <> 0 AND g.flags & 257 = 0 AND g.work = 0
+  AND g.waiting = 0 AND g.running = 0 AND g.children = 0
+UNION ALL
 SELECT 'group ' || g.id || ' is in group ' || g.parent || ', which does not exist' FROM groups AS g
 WHERE g.state < 3 AND g.id <> 1
   AND NOT EXISTS (SELECT 1 FROM groups AS p WHERE p.id = g.parent AND p.state = 1)
