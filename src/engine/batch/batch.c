@@ -200,7 +200,9 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     struct err err = ERR_INIT;
     bool shrink = e->batch.removed_some;
 
-    e->waiting.grants_due = e->shared.news_missed = false;
+    /* Jobs that became ready after the claims of this batch are granted by the next. */
+    e->groups.made_ready = e->waiting.grants_due = e->batch.groups.again;
+    e->shared.news_missed = false;
     e->clocks.step_us -= e->batch.settled_step_us;
     leases_extend(e);
     fanout_learn(e);

@@ -97,7 +97,7 @@ static enum err_code is_member(struct engine *e, const struct job *j, bool *ret_
     *ret_is = false;
     if (j->group == 0)
         return E_OK;
-    if (store_group_load(e->store, j->group, &e->batch.arena, &group, err) != E_OK)
+    if (store_group_bare(e->store, j->group, &e->batch.arena, &group, err) != E_OK)
         return err->code;
     *ret_is = group.id != 0 && !group_has_ended(group.state);
     return E_OK;

@@ -54,7 +54,7 @@ static enum err_code find_joined(struct engine *e, int64_t id, struct group_open
     if (*ret != NULL)
         return E_OK;
     *ret = remember(e, key);
-    if (store_group_load(batch_store(e), id, batch_arena(e), &(*ret)->group, err) != E_OK)
+    if (store_group_bare(batch_store(e), id, batch_arena(e), &(*ret)->group, err) != E_OK)
         return err->code;
     if ((*ret)->group.id == 0) {
         err_set(&(*ret)->refused, E_INVALID, "there is no group %s (any more)", text);
@@ -204,6 +204,8 @@ static enum err_code find_opening(struct engine *e, const struct group_scope *sc
 static enum err_code open_again(struct engine *e, struct group_opening *o,
                                 const struct group_choice *choice, struct err *err)
 {
+    struct err refused = ERR_INIT;
+
     if ((o->group.flags & GROUP_IS_PROVISIONAL) == 0)
         return E_OK;
     if (choice->data.size > 0 && !slice_equal(choice->data, o->group.data)) {
@@ -214,7 +216,13 @@ static enum err_code open_again(struct engine *e, struct group_opening *o,
                                  err) != E_OK)
             return err->code;
     }
-    return E_OK;
+    if (choice->finally.size == 0 || slice_equal(choice->finally, o->group.finally))
+        return E_OK;
+    if (judge_finally(e, choice->finally, &refused) != E_OK)
+        return E_OK; /* judged with the request: it stays as it was */
+    o->group.finally = choice->finally;
+    return engine_write(e, err) != E_OK ? err->code
+                                        : store_group_set(batch_store(e), &o->group, err);
 }
 
 enum err_code groups_choose(struct engine *e, const struct group_scope *scope,

@@ -53,7 +53,7 @@ static enum err_code judge_parent(struct engine *e, struct op *op, struct err *e
 
     if (op->group.parent <= GROUP_ROOT)
         return E_OK;
-    if (store_group_load(batch_store(e), op->group.parent, batch_arena(e), &parent, err) != E_OK)
+    if (store_group_bare(batch_store(e), op->group.parent, batch_arena(e), &parent, err) != E_OK)
         return err->code;
     if (parent.id == 0)
         err_set(&op->err, E_INVALID, "parent: there is no group %s (any more)",

@@ -106,6 +106,17 @@ void groups_owe(struct engine *e, int64_t group, int64_t n)
         groups_delta(e, group)->counts.waiting += n;
 }
 
+static void forget_known(struct engine *e)
+{
+    int64_t id;
+    void *known;
+
+    for (size_t i = 0; map_next(&e->groups.known, &i, &id, &known);)
+        free(known);
+    map_deinit(&e->groups.known);
+    e->groups.known = MAP_INIT;
+}
+
 void groups_clear(struct engine *e)
 {
     struct group_batch *b = &e->batch.groups;
@@ -127,18 +138,9 @@ void groups_clear(struct engine *e)
         names_deinit(&b->chosen);
         b->chosen = NAMES_INIT;
     }
-    b->held_changed = false;
-}
-
-static void forget_known(struct engine *e)
-{
-    int64_t id;
-    void *known;
-
-    for (size_t i = 0; map_next(&e->groups.known, &i, &id, &known);)
-        free(known);
-    map_deinit(&e->groups.known);
-    e->groups.known = MAP_INIT;
+    b->held_changed = b->again = false;
+    if (e->groups.known.count >= KNOWN_MAX) /* never within a batch: it is settled by them */
+        forget_known(e);
 }
 
 void groups_deinit(struct engine *e)
@@ -172,6 +174,9 @@ enum err_code groups_open(struct engine *e, struct err *err)
     e->groups.held_is_stale = e->groups.has_work = true;
     if (store_group_add_root(e->store, err) != E_OK)
         return err->code;
+    if (e->groups.is_open) /* it joins again: its own requests go on */
+        return E_OK;
+    e->groups.is_open = true;
     return store_groups_leave(e->store, must_ask_store(e) ? (int64_t)e->node + 1 : -1, err);
 }
 
@@ -179,8 +184,6 @@ void groups_know(struct engine *e, const struct stored_group *group)
 {
     if (map_find(&e->groups.known, group->id) != NULL)
         return;
-    if (e->groups.known.count >= KNOWN_MAX)
-        forget_known(e);
     struct known_group *known = mem_zalloc(sizeof(*known));
 
     *known = (struct known_group){.parent = group->parent,
@@ -197,7 +200,7 @@ enum err_code groups_find(struct engine *e, int64_t id, const struct known_group
     *ret = map_find(&e->groups.known, id);
     if (*ret != NULL)
         return E_OK;
-    if (store_group_load(e->store, id, &e->batch.arena, &group, err) != E_OK)
+    if (store_group_bare(e->store, id, &e->batch.arena, &group, err) != E_OK)
         return err->code;
     if (group.id == 0)
         return E_OK;
@@ -301,7 +304,7 @@ enum err_code groups_hold_claimed(struct engine *e, struct job *jobs, size_t n, 
             (flags != 0 && hold_claimed(e, &jobs[i], err) != E_OK))
             return err->code;
         /* The claim found nothing to run, though there may be more. */
-        e->waiting.grants_due = e->waiting.grants_due || flags != 0;
+        e->batch.groups.again = e->batch.groups.again || flags != 0;
     }
     return E_OK;
 }

@@ -37,6 +37,7 @@ struct groups {
     bool held_is_stale;
     bool has_work;   /* the store may have groups with work: walk.c */
     int64_t work_at; /* steady: it is continued no earlier */
+    bool is_open;    /* requests of earlier processes have been ended */
     bool made_ready; /* the last commit has made jobs ready after the claims of its batch */
 };
 
@@ -69,6 +70,7 @@ struct group_batch {
     struct names chosen; /* choose.c: groups that new jobs name */
     struct map claimed;  /* by id: struct stored_group of claimed jobs, in the arena */
     bool held_changed;   /* other servers must know */
+    bool again;          /* jobs became ready, or may be granted, after its claims */
 };
 
 /* ---- what a batch does ---- */

@@ -50,10 +50,14 @@ static enum err_code end_openers(struct settling *s)
 {
     struct group_batch *b = &s->e->batch.groups;
 
-    for (size_t i = 0; i < b->openers.count; i++)
-        if (store_groups_of_opener(s->e->store, b->openers.items[i], take_opened, s->e, s->err) !=
-            E_OK)
+    for (size_t i = 0; i < b->openers.count; i++) {
+        bool more = false;
+
+        if (store_groups_of_opener(s->e->store, b->openers.items[i], take_opened, s->e, &more,
+                                   s->err) != E_OK)
             return s->err->code;
+        s->e->groups.has_work = s->e->groups.has_work || more;
+    }
     VEC_CLEAR(&b->openers);
     return E_OK;
 }
@@ -83,7 +87,7 @@ static enum err_code know_all(struct settling *s)
     for (size_t i = 0; i < n; i++)
         if (map_find(&s->e->groups.known, ids[i]) == NULL)
             ids[kept++] = ids[i];
-    return store_groups_load(s->e->store, ids, kept, take_known, s->e, s->err);
+    return store_groups_bare(s->e->store, ids, kept, take_known, s->e, s->err);
 }
 
 /* -1: the group is gone. */
@@ -250,7 +254,6 @@ static enum err_code begin_finaliser(struct settling *s, struct stored_group *g)
     g->work = GROUP_WORK_NONE;
     g->node = 0;
     groups_set_held(s->e, g->id, 0);
-    s->e->groups.made_ready = true;
     group_event(s->e, g, "finishing");
     return store_group_set(s->e->store, g, s->err);
 }
@@ -542,7 +545,9 @@ enum err_code groups_settle(struct engine *e, struct err *err)
     struct settling s = {.e = e, .err = err};
     enum err_code code = E_OK;
 
-    e->groups.made_ready = false;
+    bool due = e->waiting.grants_due;
+
+    e->waiting.grants_due = false;
     while (code == E_OK && has_any(&e->batch.groups)) {
         code = engine_write(e, err);
         if (code == E_OK)
@@ -550,6 +555,8 @@ enum err_code groups_settle(struct engine *e, struct err *err)
         if (code == E_OK)
             code = followups_follow(e, err); /* of finalisers that could not run */
     }
+    e->batch.groups.again = e->batch.groups.again || e->waiting.grants_due;
+    e->waiting.grants_due = e->waiting.grants_due || due;
     VEC_DEINIT(&s.due);
     VEC_DEINIT(&s.ids);
     return code;

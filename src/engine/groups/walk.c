@@ -139,22 +139,37 @@ static enum err_code walk_children(struct engine *e, struct group_step *step, st
     return E_OK;
 }
 
+static enum err_code do_step(struct engine *e, struct group_step *step, struct err *err)
+{
+    groups_know(e, &step->was);
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    if ((step->was.work == GROUP_WORK_MEMBERS && walk_members(e, step, err) != E_OK) ||
+        (step->was.work == GROUP_WORK_CHILDREN && walk_children(e, step, err) != E_OK))
+        return err->code;
+    (void)groups_delta(e, step->was.id); /* it may have ended */
+    VEC_PUSH(&e->batch.groups.steps, *step);
+    return E_OK;
+}
+
+/* Groups that need no more than to be judged are taken together; of others one chunk. */
 enum err_code groups_work(struct engine *e, struct err *err)
 {
     struct group_step step = {.work = GROUP_WORK_NONE};
+    int64_t above = 0;
 
-    if (store_groups_work_next(e->store, 0, &e->batch.arena, &step.was, err) != E_OK)
-        return err->code;
-    e->groups.has_work = step.was.id != 0;
-    if (!e->groups.has_work)
-        return E_OK;
-    groups_know(e, &step.was);
-    if (engine_write(e, err) != E_OK)
-        return err->code;
-    if ((step.was.work == GROUP_WORK_MEMBERS && walk_members(e, &step, err) != E_OK) ||
-        (step.was.work == GROUP_WORK_CHILDREN && walk_children(e, &step, err) != E_OK))
-        return err->code;
-    (void)groups_delta(e, step.was.id); /* it may have ended */
-    VEC_PUSH(&e->batch.groups.steps, step);
+    for (int n = 0; n < CHUNK_ROWS; n++) {
+        step = (struct group_step){.work = GROUP_WORK_NONE};
+        if (store_groups_work_next(e->store, above, &e->batch.arena, &step.was, err) != E_OK)
+            return err->code;
+        e->groups.has_work = n > 0 || step.was.id != 0;
+        if (step.was.id == 0)
+            return E_OK;
+        if (do_step(e, &step, err) != E_OK)
+            return err->code;
+        if (step.was.work != GROUP_WORK_JUDGE)
+            return E_OK;
+        above = step.was.id;
+    }
     return E_OK;
 }

@@ -401,7 +401,7 @@ static enum err_code stay_in_group(struct engine *e, const struct job *j, struct
 
     if (j->group == 0)
         return E_OK;
-    if (store_group_load(e->store, j->group, &e->batch.arena, &group, err) != E_OK)
+    if (store_group_bare(e->store, j->group, &e->batch.arena, &group, err) != E_OK)
         return err->code;
     if (group.id == 0)
         return E_OK;

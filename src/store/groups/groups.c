@@ -54,6 +54,22 @@ enum err_code store_group_load(struct store *s, int64_t id, struct arena *arena,
     return db_find(s->db, SQL_GROUP_LOAD, &group_table, arena, ret, err, db_i(id));
 }
 
+enum err_code store_group_bare(struct store *s, int64_t id, struct arena *arena,
+                               struct stored_group *ret, struct err *err)
+{
+    return db_find(s->db, SQL_GROUP_BARE, &group_table, arena, ret, err, db_i(id));
+}
+
+enum err_code store_groups_bare(struct store *s, const int64_t *ids, size_t n,
+                                store_group_fn *on_group, void *ctx, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct db_rows rows = store_id_rows(ids, n, &arena);
+
+    return n == 0 ? E_OK
+                  : each_group(s->db, SQL_GROUPS_BARE, DB_ARGS(db_r(&rows)), on_group, ctx, err);
+}
+
 enum err_code store_group_hold(struct store *s, int64_t id, struct arena *arena,
                                struct stored_group *ret, struct err *err)
 {
@@ -217,11 +233,16 @@ static void on_id_row(void *ctx, const struct db_row *row)
 }
 
 enum err_code store_groups_of_opener(struct store *s, int64_t opener, store_id_fn *on_id, void *ctx,
-                                     struct err *err)
+                                     bool *ret_more, struct err *err)
 {
     struct id_reader t = {.ids = VEC_INIT};
-    enum err_code code = db_rows(s->db, SQL_GROUPS_OF_OPENER, on_id_row, &t, err, db_i(opener));
+    enum err_code code = db_rows(s->db, SQL_GROUPS_OF_OPENER, on_id_row, &t, err, db_i(opener),
+                                 db_i(GROUPS_COUNTED));
 
+    *ret_more = t.ids.count == GROUPS_COUNTED;
+    if (code == E_OK && *ret_more)
+        code = db_do(s->db, SQL_GROUPS_OPENER_OVER, err, db_i(opener),
+                     db_i(t.ids.items[t.ids.count - 1]));
     for (size_t i = 0; i < t.ids.count && code == E_OK; i++)
         on_id(ctx, t.ids.items[i]);
     VEC_DEINIT(&t.ids);

@@ -53,7 +53,13 @@ typedef void store_group_fn(void *ctx, const struct stored_group *group);
 MUST_CHECK enum err_code store_group_load(struct store *s, int64_t id, struct arena *arena,
                                           struct stored_group *ret, struct err *err);
 
-/* The same; on a shared store it is locked for the transaction. */
+/* The same without data and `finally`. */
+MUST_CHECK enum err_code store_group_bare(struct store *s, int64_t id, struct arena *arena,
+                                          struct stored_group *ret, struct err *err);
+MUST_CHECK enum err_code store_groups_bare(struct store *s, const int64_t *ids, size_t n,
+                                           store_group_fn *on_group, void *ctx, struct err *err);
+
+/* store_group_load; on a shared store it is locked for the transaction. */
 MUST_CHECK enum err_code store_group_hold(struct store *s, int64_t id, struct arena *arena,
                                           struct stored_group *ret, struct err *err);
 
@@ -114,9 +120,10 @@ MUST_CHECK enum err_code store_groups_any_closed(struct store *s, const int64_t 
 
 typedef void store_id_fn(void *ctx, int64_t id);
 
-/* Open groups that the job or request may still add to. */
+/* Open groups that the job or request may still add to: at most GROUPS_COUNTED.  Those beyond are
+ * marked as work; *ret_more: there are some. */
 MUST_CHECK enum err_code store_groups_of_opener(struct store *s, int64_t opener, store_id_fn *on_id,
-                                                void *ctx, struct err *err);
+                                                void *ctx, bool *ret_more, struct err *err);
 
 /* The requests of a server are over; -1: of all servers. */
 MUST_CHECK enum err_code store_groups_leave(struct store *s, int64_t node, struct err *err);

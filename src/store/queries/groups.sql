@@ -7,6 +7,28 @@ g.running, g.done, g.failed, g.cancelled, g.dropped, g.children, g.version, g.fi
 g.place, g.keep_us, g.keep_failed_us, g.ended_at, g.gone_at, g.data, g.finally_json, g.key,
 g.content
 
+-- Without data, which may be large, and what comes at the end.
+-- part: group_bare
+g.id, g.kind, g.name, g.parent, g.depth, g.opener, g.node, g.state, g.flags, g.made, g.waiting,
+g.running, g.done, g.failed, g.cancelled, g.dropped, g.children, g.version, g.finaliser, g.work,
+g.place, g.keep_us, g.keep_failed_us, g.ended_at, g.gone_at, NULL, NULL, g.key, g.content
+
+-- As lists show it.
+-- part: group_listed
+g.id, g.kind, g.name, g.parent, g.depth, g.opener, g.node, g.state, g.flags, g.made, g.waiting,
+g.running, g.done, g.failed, g.cancelled, g.dropped, g.children, g.version, g.finaliser, g.work,
+g.place, g.keep_us, g.keep_failed_us, g.ended_at, g.gone_at,
+CASE WHEN LENGTH(g.data) <= 4096 THEN g.data END, g.finally_json, g.key, g.content
+
+-- name: group_bare
+SELECT {group_bare} FROM groups AS g WHERE g.id = $1;
+
+-- name: groups_bare
+-- store: sqlite
+SELECT {group_bare} FROM rows($1) AS r CROSS JOIN groups AS g ON g.id = r.c1;
+-- store: postgres
+SELECT {group_bare} FROM groups AS g WHERE g.id = ANY (CAST($1 AS BIGINT[]));
+
 -- name: group_load
 SELECT {group_row} FROM groups AS g WHERE g.id = $1;
 
@@ -29,7 +51,12 @@ SELECT {group_row} FROM groups AS g
 WHERE g.opener = $1 AND g.kind = $2 AND g.name = $3 AND g.state = 1;
 
 -- name: groups_of_opener
-SELECT id FROM groups WHERE opener = $1 AND state = 1 AND flags & 256 <> 0 ORDER BY id;
+SELECT id FROM groups WHERE opener = $1 AND state = 1 AND flags & 256 <> 0 ORDER BY id LIMIT $2;
+
+-- The rest of them is judged by later batches.
+-- name: groups_opener_over
+UPDATE groups SET node = 0, flags = flags & ~256, work = CASE WHEN work = 0 THEN 1 ELSE work END
+WHERE opener = $1 AND state = 1 AND flags & 256 <> 0 AND id > $2;
 
 -- Another server may have opened it or taken its key just now: nothing is added then.
 -- name: group_add
@@ -120,7 +147,7 @@ WHERE node <> 0 AND node - 1 NOT IN (SELECT node FROM servers WHERE alive_until_
 
 -- Not locked: jobs are locked before groups.  A step that two servers do at once counts once.
 -- name: groups_work_next
-SELECT {group_row} FROM groups AS g WHERE g.work <> 0 AND g.id > $1 ORDER BY g.id LIMIT 1;
+SELECT {group_bare} FROM groups AS g WHERE g.work <> 0 AND g.id > $1 ORDER BY g.id LIMIT 1;
 
 -- name: group_step
 UPDATE groups SET work = $5, place = $6
@@ -138,21 +165,21 @@ SELECT m.job FROM members AS m CROSS JOIN ended AS j
 WHERE m.group_id = $1 AND m.job > $2 AND j.id = m.job ORDER BY m.job LIMIT $3;
 
 -- name: group_children
-SELECT {group_row} FROM groups AS g WHERE g.parent = $1 AND g.id > $2 AND g.state = 1
+SELECT {group_bare} FROM groups AS g WHERE g.parent = $1 AND g.id > $2 AND g.state = 1
 ORDER BY g.id LIMIT $3;
 
 -- name: groups_held
-SELECT {group_row} FROM groups AS g WHERE g.state = 1 AND g.flags & 28 <> 0;
+SELECT {group_bare} FROM groups AS g WHERE g.state = 1 AND g.flags & 28 <> 0;
 
 -- Newest first.  $2 to $4: only of that kind, parent, state.
 -- name: groups_list
-SELECT {group_row} FROM groups AS g
+SELECT {group_listed} FROM groups AS g
 WHERE g.id < $1 AND (CAST($2 AS TEXT) IS NULL OR g.kind = $2) AND ($4 = 0 OR g.state = $4)
   AND g.id <> 1 AND g.flags & 1 = 0
 ORDER BY g.id DESC LIMIT $3;
 
 -- name: groups_list_of
-SELECT {group_row} FROM groups AS g
+SELECT {group_listed} FROM groups AS g
 WHERE g.parent = $5 AND g.id < $1 AND (CAST($2 AS TEXT) IS NULL OR g.kind = $2)
   AND ($4 = 0 OR g.state = $4) AND g.flags & 1 = 0
 ORDER BY g.id DESC LIMIT $3;

@@ -472,6 +472,94 @@ static void what_cannot_be_is_refused(void **state)
     assert_int_equal(kept_count(f, "work", JOB_READY), 0);
 }
 
+static void a_claim_that_waits_gets_the_finaliser(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f);
+    submit_into(f, "work", &site_a, 2);
+    struct granted first = claim_one(f, "work");
+    struct granted second = claim_one(f, "work");
+    struct test_op *t = op_claim(f, "last", 1);
+
+    t->op.exchange.wait_us = 30 * US_PER_S;
+    run_op(f, t);
+    assert_false(t->answered);
+    finish(f, first, JOB_OUT_DONE);
+    finish(f, second, JOB_OUT_DONE);
+    batch_run(f); /* nobody asks for anything */
+    assert_true(t->answered);
+    assert_true(reply_has(t, "\"closes\""));
+}
+
+static void a_job_opens_many_groups_that_end_after_it(void **state)
+{
+    struct fixture *f = *state;
+    enum { REQUESTS = 2, EACH = 600 };
+
+    begin(f);
+    submit_one(f, "source");
+    struct granted g = claim_one(f, "source");
+
+    for (int r = 0; r < REQUESTS; r++) {
+        struct test_op *t = op_make(f, OP_EMIT);
+        struct submit_item *items = arena_array(&t->op.arena, EACH, sizeof(*items));
+        struct group_choice *choices = arena_array(&t->op.arena, EACH, sizeof(*choices));
+
+        for (int i = 0; i < EACH; i++) {
+            char name[20];
+
+            snprintf(name, sizeof(name), "%d-%d", r, i);
+            choices[i].name = arena_copy(&t->op.arena, slice_of(name));
+            items[i] = item_of("work");
+            items[i].group = &choices[i];
+        }
+        t->op.emit = (struct emit){.id = g.id,
+                                   .token = g.token,
+                                   .seq = r + 1,
+                                   .visible = true,
+                                   .jobs = items,
+                                   .n_jobs = EACH};
+        assert_fine(run_op(f, t));
+    }
+    work_off(f, "work");
+    finish(f, g, JOB_OUT_DONE);
+    settle(f);
+    struct query q;
+
+    query_init(&q, QUERY_GROUPS);
+    q.limit = 10;
+    q.groups.state = GROUP_OPEN;
+    run_query(f, &q);
+    assert_string_equal(buf_text(&q.reply), "{\"groups\":[],\"cursor\":null}");
+    query_deinit(&q);
+    assert_sound(f);
+}
+
+static void a_second_attempt_says_what_comes_at_the_end(void **state)
+{
+    struct fixture *f = *state;
+    const struct group_choice old = {.name = SLICE("p"), .finally = SLICE("{\"queue\":\"last\"}")};
+    const struct group_choice new = {.name = SLICE("p"),
+                                     .finally = SLICE("{\"queue\":\"source\"}")};
+
+    begin(f);
+    submit_one(f, "source");
+    struct granted g = claim_one(f, "source");
+
+    assert_fine(emit(f, g, 1, false, &old, 1));
+    finish(f, g, JOB_OUT_FAILED);
+    fixture_pass(f, US_PER_S);
+    settle(f);
+    g = claim_one(f, "source");
+    assert_fine(emit(f, g, 1, false, &new, 1));
+    finish(f, g, JOB_OUT_DONE);
+    settle(f);
+    work_off(f, "work");
+    assert_int_equal(kept_count(f, "last", JOB_READY), 0);
+    assert_int_equal(kept_count(f, "source", JOB_READY), 1);
+}
+
 /* ---- a request that sends lines ---- */
 
 static void a_group_does_not_end_before_the_last_line_of_its_request(void **state)
@@ -713,6 +801,9 @@ int main(void)
         ENGINE_TEST(a_group_of_a_failed_attempt_was_never_there),
         ENGINE_TEST(all_attempts_of_a_job_share_a_group),
         ENGINE_TEST(a_finish_opens_a_group),
+        ENGINE_TEST(a_claim_that_waits_gets_the_finaliser),
+        ENGINE_TEST(a_job_opens_many_groups_that_end_after_it),
+        ENGINE_TEST(a_second_attempt_says_what_comes_at_the_end),
         ENGINE_TEST(groups_are_at_most_a_hundred_deep),
         ENGINE_TEST(what_cannot_be_is_refused),
         ENGINE_TEST(a_group_does_not_end_before_the_last_line_of_its_request),
