@@ -409,6 +409,8 @@ static enum err_code adopt(struct engine *e, struct err *err)
     if (engine_write(e, err) != E_OK || store_groups_leave_dead(e->store, err) != E_OK ||
         (claims > 0 && load_claims(e, err) != E_OK) || engine_commit(e, err) != E_OK)
         return err->code;
+    if (dead.size > 0)
+        gates_forget(e); /* news of lanes with ready jobs may have died with its server */
     if (dead.size > 0 && e->config.on_adopted != NULL)
         e->config.on_adopted(e->config.adopted_ctx, buf_text(&dead), claims);
     return E_OK;
