@@ -16,7 +16,7 @@ static void print_shut(const struct cli *cli, const char *name, const json_t *re
 {
     (void)cli;
     if (!reply_is_true(reply, "shut"))
-        printf("%s  open\n", name);
+        printf("%s  not shut\n", name);
     else if (*reply_text(reply, "until") == '\0')
         printf("%s  shut until it is opened\n", name);
     else

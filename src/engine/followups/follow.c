@@ -12,7 +12,6 @@
 #include "base/jtext/jtext.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
-#include "engine/claims/ready.h"
 #include "engine/followups/chain.h"
 #include "engine/followups/route.h"
 #include "engine/followups/spread.h"
@@ -246,7 +245,7 @@ static enum err_code set_held(struct engine *e, int64_t job, enum job_event even
     struct queue *q = queue_by_id(e, was.queue);
 
     if (was.state == JOB_READY)
-        ready_remove(&q->ready, (struct ready_ref){was.priority, job});
+        effects_unready(e, q, &was);
     effects_move(e, &now, was.state, q, event == JOB_EV_HOLD ? "held" : "released");
     return E_OK;
 }

@@ -385,6 +385,7 @@ void gates_clear(struct engine *e)
     VEC_CLEAR(&b->uses);
     VEC_CLEAR(&b->bookings);
     VEC_CLEAR(&b->told);
+    b->told_locked = false;
     for (size_t i = 0; i < b->held.count; i++)
         forget_state(b->held.items[i]);
     VEC_CLEAR(&b->held);

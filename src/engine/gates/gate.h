@@ -93,6 +93,7 @@ struct gate_told {
 /* What a batch gathers. */
 struct gate_batch {
     VEC(struct gate_told) told;
+    bool told_locked;             /* shared stores: the gates of these are locked */
     VEC(struct booking) bookings; /* of the claim that is served, in the order of the jobs */
     VEC(struct gate *) changed;
     VEC(struct gate_use) uses; /* of granted jobs, to be written */

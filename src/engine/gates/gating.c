@@ -324,8 +324,9 @@ enum err_code gating_best(struct engine *e, struct queue *q, gating_skip_fn *ski
                           struct line **ret_line, struct ready_ref *ret_ref, struct err *err)
 {
     struct gating *g = q->gating;
+    struct line *best = NULL;
+    struct ready_ref best_ref = {0};
 
-    *ret_line = NULL;
     wake_at(e, lines_unpark(e, g));
     for (size_t i = 0; i < g->accesses.count; i++) {
         struct line *l = NULL;
@@ -333,11 +334,13 @@ enum err_code gating_best(struct engine *e, struct queue *q, gating_skip_fn *ski
 
         if (best_of(e, g->accesses.items[i], skips, &l, &ref, err) != E_OK)
             return err->code;
-        if (l == NULL || (*ret_line != NULL && !line_comes_before(l, *ret_line)))
+        if (l == NULL || (best != NULL && !line_comes_before(l, best)))
             continue;
-        *ret_line = l;
-        *ret_ref = ref;
+        best = l;
+        best_ref = ref;
     }
+    *ret_line = best;
+    *ret_ref = best_ref;
     return E_OK;
 }
 
@@ -398,12 +401,17 @@ static void book(struct engine *e, struct line *l, struct ready_ref ref)
     VEC_PUSH(&e->batch.gates.bookings, ((struct booking){ref.id, l}));
 }
 
+/* Who was refused meanwhile may try again. */
 static void unbook(struct engine *e, const struct line *l)
 {
-    for (size_t i = 0; i < l->access->n_needs; i++)
+    for (size_t i = 0; i < l->access->n_needs; i++) {
         gate_unbook(e, l->access->needs[i].gate, l->access->needs[i].weight);
-    if (lane_counts(l))
-        gate_unbook(e, l->lane, 1);
+        gate_news(e, l->access->needs[i].gate);
+    }
+    if (!lane_counts(l))
+        return;
+    gate_unbook(e, l->lane, 1);
+    gate_news(e, l->lane);
 }
 
 void gating_take(struct engine *e, struct queue *q, struct line *l, struct ready_ref ref)

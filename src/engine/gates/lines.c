@@ -222,10 +222,12 @@ struct line *line_new(struct engine *e, struct queue *q, const struct stored_gat
 
 /* ---- parked ---- */
 
-static void park_until(struct gating *g, struct line *l, int64_t until_at)
+static void park_until(struct engine *e, struct gating *g, struct line *l, int64_t until_at)
 {
     size_t i = g->parked.count;
 
+    if (until_at < e->gates.wake_at)
+        e->gates.wake_at = until_at;
     l->parked_until_at = until_at;
     VEC_PUSH(&g->parked, l);
     for (; i > 0 && g->parked.items[(i - 1) / 2]->parked_until_at > until_at; i = (i - 1) / 2)
@@ -293,7 +295,7 @@ enum err_code line_judge(struct engine *e, struct gating *g, struct line *l, boo
         return E_OK;
     line_remove(l);
     if (v.until_at != TIME_NEVER) {
-        park_until(g, l, v.until_at);
+        park_until(e, g, l, v.until_at);
         return E_OK;
     }
     l->parked_until_at = TIME_NEVER;

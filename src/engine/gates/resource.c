@@ -5,6 +5,7 @@
 #include "core/object/quote.h"
 #include "engine/batch/transaction.h"
 #include "engine/gates/gating.h"
+#include "engine/gates/told.h"
 #include "engine/queues/define.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
@@ -204,7 +205,8 @@ enum err_code resource_op_run(struct engine *e, struct op *op, struct err *err)
                          : o->for_us > 0 ? e->now.wall_at + o->for_us
                                          : TIME_NEVER;
     }
-    if (gate_lock(e, g->id, &row, err) != E_OK || write_shut(e, g->id, &pause, err) != E_OK)
+    if (gates_lock_told(e, err) != E_OK || gate_lock(e, g->id, &row, err) != E_OK ||
+        write_shut(e, g->id, &pause, err) != E_OK)
         return err->code;
     buf_add_str(&op->reply, "{\"name\":");
     jtext_add_string(&op->reply, o->name);

@@ -14,10 +14,15 @@
 struct engine;
 struct job;
 
-/* Notes what the finish of the running job tells.  If it is busy with something that does not
- * exist, the job is tried again after that time instead: *end. */
-void gates_told(struct engine *e, const struct job *j, const struct finish_item *item,
-                struct attempt_end *end);
+/* Notes what the finish of the running job tells.  A job may speak only of its lane and of what it
+ * needs: `busy` of anything else fails the attempt (*end), `use` is left out. */
+MUST_CHECK enum err_code gates_told(struct engine *e, const struct job *j,
+                                    const struct finish_item *item, struct attempt_end *end,
+                                    struct err *err);
+
+/* Shared stores: locks the gates of finishes and requests of the batch, in the order of their
+ * ids. */
+MUST_CHECK enum err_code gates_lock_told(struct engine *e, struct err *err);
 
 /* Carries it out, before the slots of the attempts come back. */
 MUST_CHECK enum err_code gates_carry_out(struct engine *e, struct err *err);

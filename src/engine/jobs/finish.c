@@ -451,8 +451,9 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         add_result(op, item, &refused, false);
         return E_OK;
     }
-    if (told->n_uses > 0 || told->busy.name.size > 0)
-        gates_told(e, &j, told, &end);
+    if ((told->n_uses > 0 || told->busy.name.size > 0) &&
+        gates_told(e, &j, told, &end, err) != E_OK)
+        return err->code;
     j.awaited = j.awaited || emits_waiters(item);
     if (attempt_end_run(e, &j, &end, &gain, err) != E_OK ||
         (brings_more(item) && make_more(e, &j, item, plans, err) != E_OK))

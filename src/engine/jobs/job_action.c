@@ -463,7 +463,7 @@ static enum err_code remove_job(struct engine *e, const struct job_action *actio
         return err->code;
     counts_add(&e->batch.counts, q->id, j->state, -1);
     if (j->state == JOB_READY)
-        ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
+        effects_unready(e, q, j);
     groups_removed(e, j);
     effects_removed(e, j);
     effects_event(e, j, q, "deleted");

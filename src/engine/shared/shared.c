@@ -395,6 +395,14 @@ void shared_clear(struct engine *e)
 
 /* ---- looking after each other ---- */
 
+/* News of lanes with ready jobs may have died with a server: all look at them again. */
+static void tell_lanes(struct engine *e)
+{
+    for (size_t i = 0; i < e->queues.count; i++)
+        if (e->queues.items[i]->has_lanes || e->queues.items[i]->def.lane.key_text.size > 0)
+            news_add_lane(e, e->queues.items[i]->id, 0);
+}
+
 static enum err_code adopt(struct engine *e, struct err *err)
 {
     struct store_view view;
@@ -406,11 +414,13 @@ static enum err_code adopt(struct engine *e, struct err *err)
         store_adopt(e->store, &claims, &dead, err) != E_OK)
         return err->code;
     e->groups.has_work = true; /* theirs, if any is left */
+    if (dead.size > 0)
+        tell_lanes(e);
     if (engine_write(e, err) != E_OK || store_groups_leave_dead(e->store, err) != E_OK ||
         (claims > 0 && load_claims(e, err) != E_OK) || engine_commit(e, err) != E_OK)
         return err->code;
     if (dead.size > 0)
-        gates_forget(e); /* news of lanes with ready jobs may have died with its server */
+        gates_forget(e);
     if (dead.size > 0 && e->config.on_adopted != NULL)
         e->config.on_adopted(e->config.adopted_ctx, buf_text(&dead), claims);
     return E_OK;

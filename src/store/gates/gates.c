@@ -186,12 +186,6 @@ enum err_code store_gate_shut(struct store *s, const struct stored_gate *gate, s
                  db_i(gate->shut_us), db_t(gate->why));
 }
 
-enum err_code store_gate_probed(struct store *s, const struct stored_gate *gate, struct err *err)
-{
-    return db_do(s->db, SQL_GATE_PROBED, err, db_i(gate->id), db_i(gate->probe_until_at),
-                 db_t(gate->probe_why));
-}
-
 enum err_code store_gates_bound(struct store *s, int64_t now_at, struct err *err)
 {
     return db_do(s->db, SQL_GATES_BOUND, err, db_i(now_at));

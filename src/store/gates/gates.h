@@ -107,10 +107,6 @@ MUST_CHECK enum err_code store_gate_write(struct store *s, const struct stored_g
 MUST_CHECK enum err_code store_gate_shut(struct store *s, const struct stored_gate *gate,
                                          struct err *err);
 
-/* Writes probe_until_at and probe_why. */
-MUST_CHECK enum err_code store_gate_probed(struct store *s, const struct stored_gate *gate,
-                                           struct err *err);
-
 /* The clock may have been set back: nothing is shut for longer than it was shut for. */
 MUST_CHECK enum err_code store_gates_bound(struct store *s, int64_t now_at, struct err *err);
 

@@ -84,9 +84,6 @@ UPDATE gates SET in_use = $2, starts = $3, wanted = $4 WHERE id = $1;
 -- name: gate_shut
 UPDATE gates SET shut_until_at = $2, shut_us = $3, why = $4 WHERE id = $1;
 
--- name: gate_probed
-UPDATE gates SET probe_until_at = $2, probe_why = $3 WHERE id = $1;
-
 -- The clock was set back: what was shut for some time is not shut for longer from now on.
 -- name: gates_bound
 UPDATE gates SET shut_until_at = $1 + shut_us WHERE shut_us > 0 AND shut_until_at > $1 + shut_us;

@@ -149,7 +149,7 @@ def test_resources_on_the_command_line(client, server):
     assert "api" in listed.out and "0/2" in listed.out
     assert "shut until" in run_waybill("resource", "shut", "api", "--for", "1h", env=env).out
     assert "closed" in run_waybill("resource", "show", "api", env=env).out
-    assert run_waybill("resource", "open", "api", env=env).out == "api  open\n"
+    assert run_waybill("resource", "open", "api", env=env).out == "api  not shut\n"
     assert "open" in run_waybill("resource", "show", "api", "--at", "2027-01-01T00:00:00Z",
                                  env=env).out
 

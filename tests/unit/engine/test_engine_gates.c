@@ -320,7 +320,7 @@ static void busy_shuts_a_resource_for_everybody(void **state)
 
     item_of_finish(t)->busy = (struct busy_item){SLICE("apo"), 30 * US_PER_S, SLICE("")};
     assert_int_equal(run_op(f, t)->op.err.code, E_OK);
-    assert_int_equal(state_of(f, got[0].id), JOB_SCHEDULED);
+    assert_int_equal(state_of(f, got[0].id), JOB_FAILED);
     assert_sound(f);
 }
 
@@ -368,6 +368,34 @@ static void a_waiting_job_says_which_gate_is_closed(void **state)
                       "\"until\":\"2026-01-01T22:00:00Z\"}") == NULL)
         fail_msg("%s", reply);
     query_deinit(&q);
+}
+
+/* A job without a command is passed over by who runs programs: what was booked for it is free. */
+static void what_is_booked_and_put_back_is_free_for_others(void **state)
+{
+    struct fixture *f = *state;
+    struct submit_item item = item_of("bare");
+    struct test_op *t = op_claim(f, "bare", 4);
+    struct claim_queue *queues = arena_array(&t->op.arena, 2, sizeof(*queues));
+    struct granted got[4];
+
+    define_resource(f, "api", "{\"slots\":1}");
+    define_queue(f, "bare", "{\"own_command\":true,\"needs\":{\"api\":1}}");
+    define_queue(f, "full", "{\"command\":[\"true\"],\"needs\":{\"api\":1}}");
+    item.priority = 5;
+    assert_int_equal(run_op(f, op_submit(f, &item, 1))->op.err.code, E_OK);
+    submit_many(f, "full", 1);
+    queues[0] = (struct claim_queue){SLICE("bare"), 4};
+    queues[1] = (struct claim_queue){SLICE("full"), 4};
+    t->op.exchange.queues = queues;
+    t->op.exchange.n_queues = 2;
+    t->op.exchange.commands = true;
+    size_t n = granted_of(run_op(f, t), got, 4);
+
+    if (n == 0)
+        n = claim(f, "full", 4, got);
+    assert_int_equal(n, 1);
+    assert_sound(f);
 }
 
 /* ---- order ---- */
@@ -481,6 +509,7 @@ int main(void)
         ENGINE_TEST(busy_shuts_a_resource_for_everybody),
         ENGINE_TEST(use_books_what_a_job_really_used),
         ENGINE_TEST(a_waiting_job_says_which_gate_is_closed),
+        ENGINE_TEST(what_is_booked_and_put_back_is_free_for_others),
         ENGINE_TEST(a_blocked_queue_does_not_hold_back_another),
         ENGINE_TEST(the_first_that_lacks_slots_is_not_overtaken_for_ever),
         ENGINE_TEST(needs_that_cannot_be_are_refused),

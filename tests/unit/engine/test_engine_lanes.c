@@ -277,6 +277,46 @@ static void a_changed_job_changes_its_lane(void **state)
     assert_sound(f);
 }
 
+/* The very claim that finds the lane closed is woken when it opens. */
+static void a_waiting_claim_is_woken_when_its_lane_opens(void **state)
+{
+    struct fixture *f = *state;
+    struct test_op *t = op_claim(f, "get", 1);
+    struct granted got[2];
+
+    define_queue(f, "get", "{\"lane\":{\"key\":\"{host}\",\"rate\":\"1/2s\"}}");
+    add(f, "get", "{\"host\":\"a\"}", NULL);
+    assert_int_equal(claim(f, "get", 1, got), 1);
+    add(f, "get", "{\"host\":\"a\"}", NULL);
+    t->op.exchange.wait_us = 60 * US_PER_S;
+    run_op(f, t);
+    assert_false(t->answered);
+    assert_next_us(f, 2 * US_PER_S);
+    fixture_pass(f, 2 * US_PER_S);
+    batch_run(f);
+    assert_int_equal(granted_of(t, got, 1), 1);
+}
+
+/* A claim for one job does not get the place of one that is gone. */
+static void a_deleted_job_leaves_its_lane(void **state)
+{
+    struct fixture *f = *state;
+    struct granted got[4];
+
+    define_queue(f, "get", "{\"lane\":{\"key\":\"{host}\",\"limit\":1}}");
+    add(f, "get", "{\"host\":\"b\"}", NULL);
+    assert_int_equal(claim(f, "get", 1, got), 1); /* lines are known from now on */
+    int64_t gone = add(f, "get", "{\"host\":\"a\"}", NULL);
+    int64_t held = add(f, "get", "{\"host\":\"a\"}", NULL);
+    int64_t next = add(f, "get", "{\"host\":\"a\"}", NULL);
+
+    assert_int_equal(run_op(f, op_act(f, ACTION_DELETE, gone))->op.err.code, E_OK);
+    assert_int_equal(run_op(f, op_act(f, ACTION_HOLD, held))->op.err.code, E_OK);
+    assert_int_equal(claim(f, "get", 1, got), 1);
+    assert_int_equal(got[0].id, next);
+    assert_sound(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -289,6 +329,8 @@ int main(void)
         ENGINE_TEST(jobs_of_a_queue_may_need_different_things),
         ENGINE_TEST(keys_and_needs_that_cannot_be_filled_are_refused),
         ENGINE_TEST(a_changed_job_changes_its_lane),
+        ENGINE_TEST(a_deleted_job_leaves_its_lane),
+        ENGINE_TEST(a_waiting_claim_is_woken_when_its_lane_opens),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
