@@ -114,3 +114,83 @@ void merge_patch_add(struct buf *out, struct slice data, struct slice patch)
 
     merge(out, data.size > 0 ? data : SLICE("{}"), patch, &arena);
 }
+
+/* ---- several ---- */
+
+/* Whether two patches can be joined to one: not when the second has an object where the first has
+ * none, which then replaces the value instead of changing it. */
+static bool can_join(struct slice first, struct slice second, struct arena *arena)
+{
+    struct members in_first;
+    bool can = true;
+    struct slice key;
+    struct slice old;
+    struct slice new;
+
+    index_members(&in_first, first, arena);
+    for (struct jtext_iter it = jtext_members(second); can && jtext_next_member(&it, &key, &new);) {
+        if (jtext_type_of(new) != JTEXT_OBJECT || !find(&in_first, key, arena, &old))
+            continue;
+        can = jtext_type_of(old) == JTEXT_OBJECT && can_join(old, new, arena);
+    }
+    map_deinit(&in_first.by_hash);
+    return can;
+}
+
+/* As merge, but what is null stays. */
+static void join(struct buf *out, struct slice first, struct slice second, struct arena *arena)
+{
+    struct members in_second;
+    struct members in_first;
+    struct slice key;
+    struct slice old;
+    struct slice new;
+
+    index_members(&in_first, first, arena);
+    index_members(&in_second, second, arena);
+    buf_add_char(out, '{');
+    for (struct jtext_iter it = jtext_members(first); jtext_next_member(&it, &key, &old);) {
+        bool changes = find(&in_second, key, arena, &new);
+
+        add_member(out, key);
+        if (changes && jtext_type_of(new) == JTEXT_OBJECT)
+            join(out, old, new, arena);
+        else
+            buf_add_slice(out, changes ? new : old);
+    }
+    for (struct jtext_iter it = jtext_members(second); jtext_next_member(&it, &key, &new);)
+        if (!find(&in_first, key, arena, &old)) {
+            add_member(out, key);
+            buf_add_slice(out, new);
+        }
+    buf_add_char(out, '}');
+    map_deinit(&in_first.by_hash);
+    map_deinit(&in_second.by_hash);
+}
+
+struct slice merge_patches_end(struct merge_patches *m)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(SIZE_MAX / 2);
+
+    if (m->joined.size == 0)
+        return m->data;
+    merge_patch_add(&b, m->data, m->joined);
+    m->data = arena_copy(m->arena, buf_slice(&b));
+    m->joined = slice_make(NULL, 0);
+    return m->data;
+}
+
+void merge_patches_add(struct merge_patches *m, struct slice patch)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    CLEANUP(buf) struct buf b = BUF_INIT(SIZE_MAX / 2);
+
+    if (m->joined.size > 0 && !can_join(m->joined, patch, &arena))
+        (void)merge_patches_end(m);
+    if (m->joined.size == 0) {
+        m->joined = patch;
+        return;
+    }
+    join(&b, m->joined, patch, &arena);
+    m->joined = arena_copy(m->arena, buf_slice(&b));
+}

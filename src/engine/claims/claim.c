@@ -22,8 +22,9 @@
 /* Payload bytes of all jobs of one claim; the last job may exceed it.  As JSON a payload takes at
  * most 2.5 times its size. */
 #define GRANT_BYTES ((size_t)8 << 20)
+#define GROUP_BYTES ((size_t)2 << 20) /* data of groups in one reply; more is left out */
 
-_Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 < OP_REPLY_MAX,
+_Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 + GROUP_BYTES < OP_REPLY_MAX,
                "the reply must have room for all granted jobs");
 
 /* ---- checking the request ---- */
@@ -289,7 +290,8 @@ static struct slice show_step(struct engine *e, struct job *j)
     return route_claim_members(&routing, j, &e->batch.arena);
 }
 
-static void write_one(struct engine *e, struct buf *b, const struct job *j, struct slice grant)
+static void write_one(struct engine *e, struct buf *b, const struct job *j, struct slice grant,
+                      size_t *group_room)
 {
     const struct lease lease = {j->id.v, j->token, job_fence(j)};
     char text[LEASE_TEXT_SIZE];
@@ -301,7 +303,7 @@ static void write_one(struct engine *e, struct buf *b, const struct job *j, stru
 
     jtext_add_comma(b);
     if (j->group != 0 || j->closes != 0) {
-        groups_add_claimed(e, &group, j);
+        groups_add_claimed(e, &group, j, group_room);
         texts.group = buf_slice(&group);
     }
     if (j->routing.size > 0) {
@@ -316,6 +318,7 @@ static void write_one(struct engine *e, struct buf *b, const struct job *j, stru
 void claim_write(struct engine *e, struct op *op)
 {
     CLEANUP(buf) struct buf common = BUF_INIT(OP_REPLY_MAX);
+    size_t group_room = GROUP_BYTES;
     int64_t queue = 0;
 
     for (size_t i = 0; i < op->n_picked; i++) {
@@ -331,7 +334,7 @@ void claim_write(struct engine *e, struct op *op)
             buf_clear(&common);
             jtext_add_grant(&common, &granted, slice_of(queue_by_id(e, queue)->name));
         }
-        write_one(e, &op->reply, j, buf_slice(&common));
+        write_one(e, &op->reply, j, buf_slice(&common), &group_room);
     }
 }
 

@@ -56,7 +56,9 @@ void groups_moved(struct engine *e, const struct job *j, enum job_state from)
         count(&d->counts, j->state, 1);
         if (j->state != JOB_STAGED)
             d->clear |= GROUP_IS_PROVISIONAL;
-        d->stirs = d->stirs || j->state == JOB_SCHEDULED || j->state == JOB_READY;
+        /* A finaliser runs in any case: nothing is to be done about it. */
+        d->stirs = d->stirs ||
+                   (j->closes == 0 && (j->state == JOB_SCHEDULED || j->state == JOB_READY));
     }
     if (!job_state_ended(j->state))
         return;
@@ -300,8 +302,11 @@ enum err_code groups_hold_claimed(struct engine *e, struct job *jobs, size_t n, 
 
         if (jobs[i].state != JOB_RUNNING || jobs[i].group == 0)
             continue;
-        if (groups_tree_flags(e, jobs[i].group, &flags, err) != E_OK ||
-            (flags != 0 && hold_claimed(e, &jobs[i], err) != E_OK))
+        if (groups_tree_flags(e, jobs[i].group, &flags, err) != E_OK)
+            return err->code;
+        if (jobs[i].closes != 0)
+            flags &= GROUP_IS_PAUSED;
+        if (flags != 0 && hold_claimed(e, &jobs[i], err) != E_OK)
             return err->code;
         /* The claim found nothing to run, though there may be more. */
         e->batch.groups.again = e->batch.groups.again || flags != 0;
@@ -318,6 +323,7 @@ static void take_claimed(void *ctx, const struct stored_group *group)
     copy->kind = arena_copy(&e->batch.arena, group->kind);
     copy->name = arena_copy(&e->batch.arena, group->name);
     copy->data = arena_copy(&e->batch.arena, group->data);
+    copy->finally = arena_copy(&e->batch.arena, group->finally);
     groups_know(e, group);
     map_put(&e->batch.groups.claimed, group->id, copy);
 }
@@ -337,10 +343,10 @@ enum err_code groups_load_claimed(struct engine *e, const struct job *jobs, size
         if (is_new)
             ids[n_ids++] = jobs[i].group;
     }
-    return store_groups_load(e->store, ids, n_ids, take_claimed, e, err);
+    return store_groups_claimed(e->store, ids, n_ids, take_claimed, e, err);
 }
 
-void groups_add_claimed(struct engine *e, struct buf *b, const struct job *j)
+void groups_add_claimed(struct engine *e, struct buf *b, const struct job *j, size_t *room)
 {
     const struct stored_group *g = j->group == 0 ? NULL
                                                  : map_find(&e->batch.groups.claimed, j->group);
@@ -351,8 +357,10 @@ void groups_add_claimed(struct engine *e, struct buf *b, const struct job *j)
         jtext_add_id(b, "id", g->id);
         jtext_put_string(b, "kind", g->kind);
         jtext_put_string(b, "name", g->name);
-        if (g->data.size <= GROUP_DATA_SHOWN)
+        if (g->finally.size == 0 && g->data.size <= *room) {
             jtext_put_raw(b, "data", g->data.size > 0 ? g->data : SLICE("{}"));
+            *room -= g->data.size;
+        }
         jtext_put_int(b, "version", g->version);
         buf_add_char(b, '}');
     }

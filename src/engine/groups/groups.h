@@ -35,10 +35,10 @@ struct groups {
     struct map known; /* by id: struct known_group; bounded, so some may be missing */
     struct map held;  /* by id: flags of groups that are paused, cancelled or stopped themselves */
     bool held_is_stale;
-    bool has_work;   /* the store may have groups with work: walk.c */
-    int64_t work_at; /* steady: it is continued no earlier */
-    bool is_open;    /* requests of earlier processes have been ended */
-    bool made_ready; /* the last commit has made jobs ready after the claims of its batch */
+    bool has_work;     /* the store may have groups with work: walk.c */
+    int64_t work_past; /* the group that was worked on last: the next is above it */
+    bool is_open;      /* requests of earlier processes have been ended */
+    bool made_ready;   /* the last commit has made jobs ready after the claims of its batch */
 };
 
 /* A merge patch for the data of a group. */
@@ -138,8 +138,9 @@ MUST_CHECK enum err_code groups_hold_claimed(struct engine *e, struct job *jobs,
 MUST_CHECK enum err_code groups_load_claimed(struct engine *e, const struct job *jobs, size_t n,
                                              struct err *err);
 
-/* Adds "group" and "closes" of a granted job to the reply, if it has them. */
-void groups_add_claimed(struct engine *e, struct buf *b, const struct job *j);
+/* Adds "group" and "closes" of a granted job to the reply, if it has them; data as long as *room has
+ * room for it. */
+void groups_add_claimed(struct engine *e, struct buf *b, const struct job *j, size_t *room);
 
 /* ---- events ---- */
 

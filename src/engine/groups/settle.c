@@ -340,41 +340,57 @@ static enum err_code lock_level(struct settling *s)
     return store_groups_lock(s->e->store, s->ids.items, kept, &s->e->batch.arena, s->err);
 }
 
-/* Data that would become too large was refused when the patch came; two patches together may still
- * be too much, and the second is left out. */
-static enum err_code patch(struct settling *s, const struct group_patch *p)
+/* Merges all patches of one group: data is read and written once.  What would become too large was
+ * refused when the patch came; only another server can have made it larger since. */
+static enum err_code patch_group(struct settling *s, int64_t group)
 {
-    CLEANUP(buf) struct buf b = BUF_INIT(2 * GROUP_DATA_MAX);
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* data may be large */
+    const struct group_batch *b = &s->e->batch.groups;
+    struct merge_patches all = {.arena = &arena};
     struct stored_group g;
     char id[ID_TEXT_SIZE];
+    struct slice data;
+    int64_t n = 0;
 
-    if (store_group_hold(s->e->store, p->group, &s->e->batch.arena, &g, s->err) != E_OK)
+    if (store_group_hold(s->e->store, group, &arena, &g, s->err) != E_OK)
         return s->err->code;
     if (g.id == 0)
         return E_OK;
-    merge_patch_add(&b, g.data, p->patch);
-    if (b.overflowed || b.size > GROUP_DATA_MAX) {
-        log_info("the data of group %s would be larger than %d bytes: a change is left out",
+    all.data = g.data;
+    for (size_t i = 0; i < b->patches.count; i++)
+        if (b->patches.items[i].group == group) {
+            merge_patches_add(&all, b->patches.items[i].patch);
+            n++;
+        }
+    data = merge_patches_end(&all);
+    if (data.size > GROUP_DATA_MAX) {
+        log_info("the data of group %s would be larger than %d bytes: changes are left out",
                  id_format(g.id, id), GROUP_DATA_MAX);
         return E_OK;
     }
-    return store_group_set_data(s->e->store, g.id, buf_slice(&b), g.version + 1, s->err);
+    return store_group_set_data(s->e->store, g.id, data, g.version + n, s->err);
 }
 
 static enum err_code patch_level(struct settling *s)
 {
     struct group_batch *b = &s->e->batch.groups;
-    size_t kept = 0;
 
-    for (size_t i = 0; i < b->patches.count; i++) {
-        const struct group_patch p = b->patches.items[i];
+    for (size_t i = 0; i < b->patches.count;) {
+        int64_t group = b->patches.items[i].group;
+        size_t kept = 0;
 
-        if (depth_of(s->e, p.group) != s->depth)
-            b->patches.items[kept++] = p;
-        else if (patch(s, &p) != E_OK)
+        if (depth_of(s->e, group) != s->depth) {
+            i++;
+            continue;
+        }
+        if (patch_group(s, group) != E_OK)
             return s->err->code;
+        for (size_t k = 0; k < b->patches.count; k++)
+            if (b->patches.items[k].group != group)
+                b->patches.items[kept++] = b->patches.items[k];
+        b->patches.count = kept;
+        i = 0;
     }
-    b->patches.count = kept;
     return E_OK;
 }
 

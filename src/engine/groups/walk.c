@@ -24,7 +24,7 @@ bool groups_are_due(const struct engine *e)
 
 int64_t groups_due_at(const struct engine *e)
 {
-    return e->groups.has_work ? e->groups.work_at : TIME_NEVER;
+    return e->groups.has_work ? e->now.steady_at : TIME_NEVER;
 }
 
 /* ---- members ---- */
@@ -75,8 +75,9 @@ static enum err_code look_at(struct engine *e, int64_t id, unsigned flags, struc
         return err->code;
     if (!found || j.state == JOB_STAGED)
         return E_OK;
-    if (group_cancels(flags))
+    if (group_cancels(flags) && j.closes == 0) /* finalisers run after a cancel as well */
         return cancel(e, &j, flags, err);
+    flags &= GROUP_IS_PAUSED;
     return job_state_waits(j.state) ? set_held(e, &j, flags != 0, err) : E_OK;
 }
 
@@ -156,13 +157,14 @@ static enum err_code do_step(struct engine *e, struct group_step *step, struct e
 enum err_code groups_work(struct engine *e, struct err *err)
 {
     struct group_step step = {.work = GROUP_WORK_NONE};
-    int64_t above = 0;
+    int64_t above = e->groups.work_past; /* groups take turns */
 
     for (int n = 0; n < CHUNK_ROWS; n++) {
         step = (struct group_step){.work = GROUP_WORK_NONE};
         if (store_groups_work_next(e->store, above, &e->batch.arena, &step.was, err) != E_OK)
             return err->code;
-        e->groups.has_work = n > 0 || step.was.id != 0;
+        e->groups.has_work = n > 0 || above > 0 || step.was.id != 0;
+        e->groups.work_past = step.was.id;
         if (step.was.id == 0)
             return E_OK;
         if (do_step(e, &step, err) != E_OK)

@@ -349,26 +349,34 @@ static bool next_patch(struct patches *p, struct slice *ret)
     return true;
 }
 
-/* Data of the job's group, or of the root: refuses what makes it too large. */
+/* Data of the job's group, or of the root: refuses what makes it too large.  Mostly the sizes alone
+ * say that it does not. */
 static enum err_code judge_group(struct engine *e, const struct job *j, struct slice patch,
                                  struct err *refused, struct err *err)
 {
-    struct stored_group group;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    const struct group_batch *b = &e->batch.groups;
+    int64_t group = j->group != 0 ? j->group : GROUP_ROOT;
+    struct merge_patches all = {.arena = &arena};
+    int64_t size = 0;
+    struct stored_group g;
     struct slice one;
 
-    if (store_group_load(e->store, j->group != 0 ? j->group : GROUP_ROOT, &e->batch.arena, &group,
-                         err) != E_OK)
+    if (store_group_data_size(e->store, group, &size, err) != E_OK)
         return err->code;
-    size_t size = group.data.size;
-
-    for (struct patches it = patches_of(patch); next_patch(&it, &one);) {
-        CLEANUP(buf) struct buf b = BUF_INIT(2 * GROUP_DATA_MAX);
-
-        merge_patch_add(&b, group.data, one);
-        group.data = arena_copy(&e->batch.arena, buf_slice(&b));
-        size = b.overflowed ? SIZE_MAX : b.size;
-    }
-    if (size > GROUP_DATA_MAX)
+    for (size_t i = 0; i < b->patches.count; i++)
+        size += b->patches.items[i].group == group ? (int64_t)b->patches.items[i].patch.size : 0;
+    if (size + (int64_t)patch.size <= GROUP_DATA_MAX)
+        return E_OK;
+    if (store_group_load(e->store, group, &arena, &g, err) != E_OK)
+        return err->code;
+    all.data = g.data;
+    for (size_t i = 0; i < b->patches.count; i++)
+        if (b->patches.items[i].group == group)
+            merge_patches_add(&all, b->patches.items[i].patch);
+    for (struct patches it = patches_of(patch); next_patch(&it, &one);)
+        merge_patches_add(&all, one);
+    if (merge_patches_end(&all).size > GROUP_DATA_MAX)
         err_set(refused, E_TOO_LARGE, "group: its data would have more than %d bytes",
                 GROUP_DATA_MAX);
     return E_OK;

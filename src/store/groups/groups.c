@@ -70,6 +70,21 @@ enum err_code store_groups_bare(struct store *s, const int64_t *ids, size_t n,
                   : each_group(s->db, SQL_GROUPS_BARE, DB_ARGS(db_r(&rows)), on_group, ctx, err);
 }
 
+enum err_code store_groups_claimed(struct store *s, const int64_t *ids, size_t n,
+                                   store_group_fn *on_group, void *ctx, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct db_rows rows = store_id_rows(ids, n, &arena);
+
+    return n == 0 ? E_OK
+                  : each_group(s->db, SQL_GROUPS_CLAIMED, DB_ARGS(db_r(&rows)), on_group, ctx, err);
+}
+
+enum err_code store_group_data_size(struct store *s, int64_t id, int64_t *ret_size, struct err *err)
+{
+    return db_number(s->db, SQL_GROUP_DATA_SIZE, ret_size, err, db_i(id));
+}
+
 enum err_code store_group_hold(struct store *s, int64_t id, struct arena *arena,
                                struct stored_group *ret, struct err *err)
 {

@@ -59,6 +59,15 @@ MUST_CHECK enum err_code store_group_bare(struct store *s, int64_t id, struct ar
 MUST_CHECK enum err_code store_groups_bare(struct store *s, const int64_t *ids, size_t n,
                                            store_group_fn *on_group, void *ctx, struct err *err);
 
+/* As claimed jobs bring them along: data above GROUP_DATA_SHOWN is left out, and `finally` is not
+ * empty then. */
+MUST_CHECK enum err_code store_groups_claimed(struct store *s, const int64_t *ids, size_t n,
+                                              store_group_fn *on_group, void *ctx, struct err *err);
+
+/* Bytes of its data. */
+MUST_CHECK enum err_code store_group_data_size(struct store *s, int64_t id, int64_t *ret_size,
+                                               struct err *err);
+
 /* store_group_load; on a shared store it is locked for the transaction. */
 MUST_CHECK enum err_code store_group_hold(struct store *s, int64_t id, struct arena *arena,
                                           struct stored_group *ret, struct err *err);

@@ -13,6 +13,13 @@ g.id, g.kind, g.name, g.parent, g.depth, g.opener, g.node, g.state, g.flags, g.m
 g.running, g.done, g.failed, g.cancelled, g.dropped, g.children, g.version, g.finaliser, g.work,
 g.place, g.keep_us, g.keep_failed_us, g.ended_at, g.gone_at, NULL, NULL, g.key, g.content
 
+-- part: group_claimed
+g.id, g.kind, g.name, g.parent, g.depth, g.opener, g.node, g.state, g.flags, g.made, g.waiting,
+g.running, g.done, g.failed, g.cancelled, g.dropped, g.children, g.version, g.finaliser, g.work,
+g.place, g.keep_us, g.keep_failed_us, g.ended_at, g.gone_at,
+CASE WHEN LENGTH(g.data) <= 65536 THEN g.data END,
+CASE WHEN LENGTH(g.data) > 65536 THEN '{}' END, g.key, g.content
+
 -- As lists show it.
 -- part: group_listed
 g.id, g.kind, g.name, g.parent, g.depth, g.opener, g.node, g.state, g.flags, g.made, g.waiting,
@@ -28,6 +35,20 @@ SELECT {group_bare} FROM groups AS g WHERE g.id = $1;
 SELECT {group_bare} FROM rows($1) AS r CROSS JOIN groups AS g ON g.id = r.c1;
 -- store: postgres
 SELECT {group_bare} FROM groups AS g WHERE g.id = ANY (CAST($1 AS BIGINT[]));
+
+-- name: group_data_size
+-- store: sqlite
+SELECT LENGTH(CAST(data AS BLOB)) FROM groups WHERE id = $1;
+-- store: postgres
+SELECT OCTET_LENGTH(data) FROM groups WHERE id = $1;
+
+-- As a claimed job brings it along: data up to 64 KiB; of larger data an object in the place of
+-- `finally` says that it is left out.
+-- name: groups_claimed
+-- store: sqlite
+SELECT {group_claimed} FROM rows($1) AS r CROSS JOIN groups AS g ON g.id = r.c1;
+-- store: postgres
+SELECT {group_claimed} FROM groups AS g WHERE g.id = ANY (CAST($1 AS BIGINT[]));
 
 -- name: group_load
 SELECT {group_row} FROM groups AS g WHERE g.id = $1;

@@ -648,6 +648,8 @@ static void a_cancel_takes_the_tree_and_the_finaliser_still_runs(void **state)
     assert_int_equal(submit_into(f, "work", &upper, 1)->op.err.code, E_CONFLICT);
     settle(f);
     assert_int_equal(kept_count(f, "work", JOB_CANCELLED), 702);
+    assert_int_equal(group_of(f, below).state, GROUP_FINISHING);
+    finish(f, claim_one(f, "last"), JOB_OUT_DONE); /* that of the lower one */
     assert_int_equal(group_of(f, below).state, GROUP_CANCELLED);
     assert_int_equal(group_of(f, top).state, GROUP_OPEN);
     assert_int_equal(group_of(f, top).counts.running, 1);
@@ -726,6 +728,54 @@ static void a_good_end_merges_data_and_a_claim_brings_it(void **state)
     assert_true(slice_is(group_of(f, group).data, "{\"good\":1}"));
     t = run_op(f, op_claim(f, "work", 1));
     assert_true(reply_has(t, "\"data\":{\"good\":1},\"version\":2"));
+}
+
+static void patches_of_one_batch_are_all_there(void **state)
+{
+    struct fixture *f = *state;
+    struct granted got[100];
+
+    begin(f);
+    int64_t group = group_id(f, id_at(submit_into(f, "work", &site_a, 100), 0));
+
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "work", 100)), got, 100), 100);
+    for (size_t i = 0; i < 99; i++) {
+        struct test_op *t = op_finish(f, got[i].id, got[i].token, JOB_OUT_DONE);
+        char text[80];
+
+        snprintf(text, sizeof(text), "{\"n%zu\":%zu,\"last\":{\"v\":%zu}}", i % 10, i, i);
+        ((struct finish_item *)(uintptr_t)t->op.exchange.finish)->group = arena_copy(
+            &t->op.arena, slice_of(text));
+        batch_add(f, t);
+    }
+    batch_run(f);
+    struct stored_group g = group_of(f, group);
+    struct slice value;
+
+    assert_int_equal(g.version, 100);
+    assert_true(jtext_find(g.data, "n8", &value) && slice_is(value, "98"));
+    assert_true(jtext_find(g.data, "last", &value) && slice_is(value, "{\"v\":98}"));
+    assert_int_equal(jtext_count_members(g.data), 11);
+}
+
+static void one_tree_does_not_hold_up_the_pause_of_another(void **state)
+{
+    struct fixture *f = *state;
+    const struct group_choice open = {.unsealed = true};
+
+    begin(f);
+    int64_t first = opened(f, &open, 0);
+    int64_t second = opened(f, &open, 0);
+    struct group_choice into_first = join(first);
+    struct group_choice into_second = join(second);
+
+    submit_into(f, "work", &into_second, 2);
+    act(f, GROUP_OP_PAUSE, first);
+    act(f, GROUP_OP_PAUSE, second);
+    for (int i = 0; i < 20; i++) /* the first is fed, and its work begins anew each time */
+        submit_into(f, "work", &into_first, 2);
+    assert_int_equal(group_of(f, second).work, GROUP_WORK_NONE);
+    assert_int_equal(group_of(f, second).counts.waiting, 2);
 }
 
 /* ---- waiting for a group ---- */
@@ -812,6 +862,8 @@ int main(void)
         ENGINE_TEST(a_failure_stops_the_rest_where_the_kind_says_so),
         ENGINE_TEST(data_is_merged_and_has_a_version),
         ENGINE_TEST(a_good_end_merges_data_and_a_claim_brings_it),
+        ENGINE_TEST(patches_of_one_batch_are_all_there),
+        ENGINE_TEST(one_tree_does_not_hold_up_the_pause_of_another),
         ENGINE_TEST(a_job_waits_for_the_end_of_a_group),
         ENGINE_TEST(members_are_kept_until_the_finaliser_has_ended),
     };

@@ -31,6 +31,20 @@ static void a_patch_changes_adds_and_removes_members(void **state)
     }
 }
 
+static void patches_in_a_row_are_as_one_after_the_other(void **state)
+{
+    static const char *const patches[] = {"{\"a\":{\"b\":1}}", "{\"a\":{\"c\":2}}",
+                                          "{\"a\":null}",      "{\"a\":{\"d\":3,\"e\":null}}",
+                                          "{\"x\":null}",      "{\"x\":[1]}"};
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct merge_patches all = {.arena = &arena, .data = SLICE("{\"a\":{\"old\":1},\"x\":7}")};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(patches); i++)
+        merge_patches_add(&all, slice_of(patches[i]));
+    assert_true(slice_is(merge_patches_end(&all), "{\"x\":[1],\"a\":{\"d\":3}}"));
+}
+
 static void many_members_are_merged_in_time(void **state)
 {
     CLEANUP(buf) struct buf object = BUF_INIT(2 << 20);
@@ -75,6 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_patch_changes_adds_and_removes_members),
+        cmocka_unit_test(patches_in_a_row_are_as_one_after_the_other),
         cmocka_unit_test(many_members_are_merged_in_time),
         cmocka_unit_test(params_are_filled_from_counters_and_data),
     };
