@@ -220,6 +220,19 @@ static void print_body(const json_t *job, const struct screen *s)
     }
 }
 
+/* "0AJ…  site example.org", and which group the job is the finaliser of. */
+static void print_group(const json_t *job, const struct screen *s)
+{
+    const json_t *group = json_object_get(job, "group");
+    CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
+
+    if (*reply_text(group, "id") != '\0')
+        buf_addf(&line, "%s  %s %s", reply_text(group, "id"), reply_text(group, "kind"),
+                 reply_text(group, "name"));
+    print_field(s, "group", buf_text(&line));
+    print_field(s, "closes", reply_text(job, "closes"));
+}
+
 static void print_counts(const json_t *job, const struct screen *s)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
@@ -371,6 +384,8 @@ void job_page(const json_t *job, int64_t now_at, const struct screen *s)
     print_counts(job, s);
     print_time(job, "created_at", now_at, s);
     print_time(job, "due_at", now_at, s);
+    print_time(job, "expires_at", now_at, s);
+    print_group(job, s);
     print_time(job, "started_at", now_at, s);
     print_time(job, "lease_until", now_at, s);
     print_time(job, "finished_at", now_at, s);
