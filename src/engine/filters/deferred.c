@@ -35,9 +35,10 @@ enum err_code filters_make_deferred(struct engine *e, struct err *err)
     if (filters_look(e, err) != E_OK)
         return err->code;
     filters_begin(e);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         if (submit_make_unasked(e, jobs[i].item, jobs[i].plan, err) != E_OK)
             return err->code;
-    filters_begin(e);
+        filters_begin(e); /* it is counted now */
+    }
     return E_OK;
 }

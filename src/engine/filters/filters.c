@@ -287,14 +287,23 @@ static void judge_match(struct engine *e, const struct filter_job *j, const stru
     ret->drop = (struct filter_drop){.filter = FILTER_MATCH, .text = keep_text(e, &text)};
 }
 
+/* The job is not kept after all: the limits before the filter that said so do not count it. */
+static void uncount(struct engine *e, const struct filter_job *j, size_t judged)
+{
+    for (size_t i = 0; i + 1 < judged; i++)
+        if (j->queue->def.filters.items[i].kind == FILTER_LIMIT)
+            waiting_of(e, &j->queue->def.filters.items[i].limit, j)->kept--;
+}
+
 /* Filters are judged in their order: one that drops the job leaves the rest untouched.  Keys that
  * were taken before are given back. */
 void filters_judge(struct engine *e, const struct filter_job *j, struct filter_ruling *ret)
 {
     size_t first = e->batch.filters.uniques.undo.count;
+    size_t i = 0;
 
     *ret = (struct filter_ruling){.verdict = VERDICT_KEEP};
-    for (size_t i = 0; i < j->queue->def.filters.count && ret->verdict == VERDICT_KEEP; i++) {
+    for (; i < j->queue->def.filters.count && ret->verdict == VERDICT_KEEP; i++) {
         const struct filter *f = &j->queue->def.filters.items[i];
 
         switch (f->kind) {
@@ -305,7 +314,10 @@ void filters_judge(struct engine *e, const struct filter_job *j, struct filter_r
         case FILTER_KINDS: break;
         }
     }
-    if (ret->verdict != VERDICT_KEEP && ret->verdict != VERDICT_REUSE)
+    if (ret->verdict == VERDICT_KEEP)
+        return;
+    uncount(e, j, i);
+    if (ret->verdict != VERDICT_REUSE)
         uniques_undo_from(e, first);
 }
 

@@ -7,6 +7,7 @@
 #include "engine/filters/filters.h"
 #include "engine/followups/waiter.h"
 #include "engine/jobs/job_action.h"
+#include "engine/jobs/rights.h"
 #include "engine/jobs/submit.h"
 #include "engine/queues/queue.h"
 #include "engine/shared/shared.h"
@@ -21,8 +22,7 @@ enum err_code filters_replace(struct engine *e, const struct filter_ruling *r, s
                                .id = r->drop.job,
                                .params = params.size > 0 ? params : SLICE("{}"),
                                .has_due = true,
-                               .due_at = max_at > 0 && due_at > max_at ? max_at : due_at,
-                               .may_command = true};
+                               .due_at = max_at > 0 && due_at > max_at ? max_at : due_at};
     struct job_action_result result;
     bool found = false;
     struct job j;
@@ -32,6 +32,10 @@ enum err_code filters_replace(struct engine *e, const struct filter_ruling *r, s
         return err->code;
     if (!found || !job_state_waits(j.state))
         return E_OK;
+    /* Who submits need not have the right to change what a job's own command is run with. */
+    if (rights_judge_change_of(e, patch.id, "params", refused, err) != E_OK ||
+        refused->code != E_OK)
+        return refused->code != E_OK ? E_OK : err->code;
     if (job_action_apply(e, &patch, &j, &result, err) != E_OK)
         return err->code;
     *refused = result.refused;

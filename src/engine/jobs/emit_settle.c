@@ -267,6 +267,8 @@ static enum err_code part(struct engine *e, const struct stored_emit *row, struc
             note_dropped(e, &jobs[i]);
         else
             note_released(e, &jobs[i]);
+        if (p->rulings[i] != NULL)
+            filters_begin(e); /* the limits count it as released now */
     }
     return E_OK;
 }

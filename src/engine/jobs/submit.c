@@ -282,7 +282,7 @@ static void give_id(struct engine *e, struct names *keys, const struct submit_it
 
     if (first != NULL) {
         p->known = !plan_is_dropped(first);
-        p->ruling = first->ruling;
+        p->ruling = p->known ? NULL : first->ruling; /* what is to be done for it is done once */
         p->id = first->id;
         return;
     }
@@ -607,14 +607,35 @@ static enum err_code reuse(struct engine *e, const struct submit_item *item, str
     return filters_end_released(e, p->ruling, p->id, err);
 }
 
+/* The waiting job gets the params of the new one, or, if that may not be, the new one is dropped:
+ * it is too late to refuse the request, whose other jobs may be made already. */
+static enum err_code replace(struct engine *e, const struct submit_item *item, struct plan *p,
+                             struct err *err)
+{
+    int64_t due_at = item->delay_us > 0 ? e->now.wall_at + item->delay_us : item->due_at;
+    struct err refused = ERR_INIT;
+
+    if (filters_replace(e, p->ruling, item->params, due_at, &refused, err) != E_OK)
+        return err->code;
+    if (refused.code == E_OK)
+        return E_OK;
+    struct filter_ruling *drop = arena_zalloc(&e->batch.arena, sizeof(*drop));
+
+    drop->verdict = VERDICT_DROP;
+    drop->drop = (struct filter_drop){FILTER_UNIQUE,
+                                      arena_copy(&e->batch.arena, slice_of(refused.msg)),
+                                      p->ruling->drop.job};
+    drops_note(e, p->queue->id, &drop->drop);
+    p->ruling = drop;
+    p->known = false;
+    return E_OK;
+}
+
 static enum err_code stand_in(struct engine *e, const struct submit_item *item, struct plan *p,
                               struct err *err)
 {
-    int64_t due_at = item->delay_us > 0 ? e->now.wall_at + item->delay_us : item->due_at;
-
     switch (p->ruling->verdict) {
-    case VERDICT_REPLACE:
-        return filters_replace(e, p->ruling, item->params, due_at, &p->refused, err);
+    case VERDICT_REPLACE: return replace(e, item, p, err);
     case VERDICT_REUSE: return reuse(e, item, p, err);
     case VERDICT_KEEP:
     case VERDICT_DROP:

@@ -194,7 +194,7 @@ enum err_code copy_require_empty(struct store *s, struct err *err)
             continue; /* a server fills these when it starts on a new store */
         if (copy_walk_next(&w, s->db, err) != E_OK)
             return err->code;
-        if (w.n_rows > 0)
+        if (w.n_rows > (read == SQL_COPY_READ_GROUPS ? 1 : 0)) /* a new store has the root */
             return err_set(err, E_CONFLICT,
                            "it is not empty: there are rows in %s; name a new store",
                            sql_tables[i].name);

@@ -64,7 +64,9 @@ def test_every_page_is_in_the_index():
 
 
 def test_metrics_that_the_pages_name_are_there(client, admin):
-    admin.ok("POST", "/v1/definitions", {"joins": {"meet": {"count": 2, "then": ["default"]}}}, 200)
+    admin.ok("POST", "/v1/definitions",
+             {"joins": {"meet": {"count": 2, "then": ["default"]}},
+              "schedules": {"tick": {"every": "9h", "queue": "default"}}}, 200)
     client.ok("POST", "/v1/signals/dump", {}, 200)
     shown = client.get("/metrics").body.decode()
     named = {name for page in PAGES

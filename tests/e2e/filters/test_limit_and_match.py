@@ -8,6 +8,7 @@ queues:
   firm: {filters: [{limit: {pending: 2, on_clash: reject}}]}
   total: {filters: [{limit: {pending: 3, scope: all}}]}
   plain: {}
+  both: {filters: [{limit: {pending: 2}}, {match: {ok: {eq: 1}}}]}
   deep:
     filters:
       - match: {depth: {max: 5}, url: {glob: "https://*"}, kind: {in: [a, b]}}
@@ -67,3 +68,17 @@ def test_all_filters_must_keep_it_and_the_first_that_does_not_is_named(client):
     assert post(client, bad, 200)["dropped"]["filter"] == "match"
     shown = client.ok("GET", "/v1/queues/deep/drops")
     assert shown["dropped"] == {"unique": 1, "match": 1}
+
+
+def test_emitted_jobs_count_once(client):
+    client.submit("plain")
+    job = client.take("plain")
+    client.ok("POST", "/v1/emit", {"id": job["id"], "lease": job["lease"], "seq": 1,
+                                   "jobs": [{"queue": "few"}] * 3})
+    client.end(job)
+    assert client.counts()["few"] == {"ready": 2}
+
+
+def test_a_job_that_another_filter_drops_does_not_count(client):
+    jobs = [{"queue": "both", "params": {"ok": ok}} for ok in (0, 0, 1, 1, 1)]
+    assert [i is None for i in post(client, jobs)["ids"]] == [True, True, False, False, True]

@@ -236,3 +236,29 @@ def test_drops_are_counted_and_the_last_hundred_listed(client):
     assert shown["drops"][0]["job"] == first and shown["drops"][0]["filter"] == "unique"
     queue = client.ok("GET", "/v1/queues/work")
     assert queue["dropped"] == {"unique": 130} and queue["keys_kept"] == 1
+
+
+def test_an_array_with_one_key_twice_reuses_once(server):
+    client = server.unix()
+    client.submit("again", params={"url": "a"})
+    client.end(client.take("again"), result={"v": 1})
+    ids = post(client, [{**job("a", "again"), "key": "k"}] * 3)["ids"]
+    assert len(set(ids)) == 1
+    shown = client.show(ids[0])
+    assert (shown["state"], shown["result"]) == ("done", {"v": 1})
+
+
+def test_a_client_without_rights_cannot_replace_the_params_of_a_command(servers):
+    server = servers(definitions="""
+queues:
+  own:
+    own_command: true
+    command: ["true"]
+    filters: [{unique: {key: "{k}", scope: queue, on_clash: replace}}]
+""").start()
+    admin = server.unix()
+    mine = admin.submit("own", command=["echo", "{msg}"], params={"k": 1, "msg": "safe"},
+                        delay="1h")
+    reply = post(server.tcp(), {"queue": "own", "params": {"k": 1, "msg": "evil"}}, 200)
+    assert reply["id"] is None and reply["dropped"]["job"] == mine, reply
+    assert admin.show(mine)["params"] == {"k": 1, "msg": "safe"}

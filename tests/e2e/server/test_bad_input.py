@@ -109,7 +109,7 @@ SUBMITS = [
      ["maxx", "max"]),
     ("steps", '{"steps":[]}', 422, "invalid", ["steps", "empty"]),
     ("after", '{"queue":"work","after":[7]}', 422, "invalid", ["after[0]"]),
-    ("group", '{"queue":"work","group":"x"}', 422, "invalid", ["group", "not built yet"]),
+    ("group", '{"queue":"work","group":"x"}', 422, "invalid", ["group", "id of a group"]),
     ("parent", '{"queue":"work","parent":"x"}', 422, "invalid", ["parent", "id"]),
     ("progress", '{"queue":"work","progress":[]}', 422, "invalid", ["progress", "steps"]),
 ]

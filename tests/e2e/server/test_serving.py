@@ -249,7 +249,7 @@ def test_hup_with_a_file_that_is_gone_keeps_the_old_ones(server):
     ("queues:\n  a: {}\n  a: {}\n", ["queues.yaml:3", "a"]),
     ("queues: {a: {]\n", ["queues.yaml:1"]),
     ("queues:\n\ta: {}\n", ["queues.yaml:2"]),
-    ("resources: {x: {slots: 1}}\n", ["queues.yaml:1", "resources"]),
+    ("resources: {x: {slots: 0}}\n", ["queues.yaml:1", "slots"]),
     (b"queues:\n  \xff: {}\n".decode("latin-1"), ["queues.yaml"]),
 ])
 def test_wrong_definitions_are_refused_at_the_start_with_their_place(servers, text, words):

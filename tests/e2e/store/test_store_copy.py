@@ -21,8 +21,11 @@ pytestmark = pytest.mark.embedded("it has stores of both kinds itself")
 NUMBERS = itertools.count(1)
 LARGE = {"text": "x" * 5000}  # stored once for the jobs of one publication
 MANY = 3000
-# Tables that are empty when no work is left.
-UNSETTLED = {"releases", "revivals", "spreads", "follows"}
+# Tables that are empty when no work is left, or without definitions of their nouns: the store's own
+# tests copy a row of each.
+UNSETTLED = {"releases", "revivals", "spreads", "follows", "members", "lanes", "gates", "gate_uses",
+             "uniques", "gone_scopes", "drops", "filter_counts", "filter_waits", "group_kinds",
+             "schedules", "firings", "expiries"}
 KEY = "first\nsecond \t ü"
 BYTES = bytes(range(256)) * 40
 DEFINITIONS = """

@@ -80,7 +80,7 @@ def test_a_resend_without_a_number_is_logged_and_not_heeded(shop, line):
 @pytest.mark.parametrize("line", [
     "gibberish", "emit", "emit {", "emit []", "emit {\"queue\":\"no such queue\"}", "set", "set x",
     "set x {", "progress", "progress x/y", "cursor", "cursor {", "emit! {\"queue\":5}",
-    "group {\"x\":1}", "step {}", "raise", "raise s x", "attach x", "relayed http://x", "dup 5-X-y",
+    "group [1]", "step {}", "raise", "raise s x", "attach x", "relayed http://x", "dup 5-X-y",
     "\\xff\\xfe", "done\\r"])
 def test_a_malformed_line_is_logged_and_harms_nothing(shop, line):
     job = shop.carry_out(PYTHON + f"import os\nos.write(3, b'''{line}\\n''')\n")
