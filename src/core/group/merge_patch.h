@@ -12,7 +12,7 @@
 
 struct arena;
 
-/* Several patches in a row.  Patches are joined with each other before they meet the data, which may
+/* Several patches in a row.  They are joined with each other before they meet the data, which may
  * be large. */
 struct merge_patches {
     struct arena *arena;

@@ -138,8 +138,8 @@ MUST_CHECK enum err_code groups_hold_claimed(struct engine *e, struct job *jobs,
 MUST_CHECK enum err_code groups_load_claimed(struct engine *e, const struct job *jobs, size_t n,
                                              struct err *err);
 
-/* Adds "group" and "closes" of a granted job to the reply, if it has them; data as long as *room has
- * room for it. */
+/* Adds "group" and "closes" of a granted job to the reply, if it has them; data of at most *room
+ * bytes, which it takes off. */
 void groups_add_claimed(struct engine *e, struct buf *b, const struct job *j, size_t *room);
 
 /* ---- events ---- */

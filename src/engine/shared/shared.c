@@ -436,6 +436,7 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     e->followups.has_revivals = e->followups.has_revivals || pulse->revivals;
     e->followups.has_fanouts = e->followups.has_fanouts || pulse->fanouts;
     e->bulk.has_work = e->bulk.has_work || pulse->work;
+    e->groups.has_work = e->groups.has_work || pulse->work;
     if (pulse->changes != e->shared.queue_changes)
         e->shared.queue_changes = -1;
     if (!pulse->ready)

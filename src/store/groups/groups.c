@@ -282,11 +282,6 @@ enum err_code store_groups_work_next(struct store *s, int64_t above, struct aren
     return db_find(s->db, SQL_GROUPS_WORK_NEXT, &group_table, arena, ret, err, db_i(above));
 }
 
-enum err_code store_groups_work_any(struct store *s, bool *ret_any, struct err *err)
-{
-    return db_exists(s->db, SQL_GROUPS_WORK_ANY, ret_any, err);
-}
-
 enum err_code store_group_step(struct store *s, const struct stored_group *was, int work,
                                int64_t place, struct err *err)
 {

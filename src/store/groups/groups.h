@@ -106,7 +106,6 @@ struct group_delta {
     bool stirs;          /* a member may have to be held or cancelled */
     bool walks;          /* all its members are to be looked at */
     bool joined;         /* a request chose the group: it must be open */
-    int depth;
 };
 
 /* Locks the groups, sorted by id, on a shared store. */
@@ -145,7 +144,6 @@ MUST_CHECK enum err_code store_groups_leave_dead(struct store *s, struct err *er
 /* The next one above an id that has work; ret->id 0: none. */
 MUST_CHECK enum err_code store_groups_work_next(struct store *s, int64_t above, struct arena *arena,
                                                 struct stored_group *ret, struct err *err);
-MUST_CHECK enum err_code store_groups_work_any(struct store *s, bool *ret_any, struct err *err);
 
 /* Writes how far the work about a group is, unless work or flags are not as they were. */
 MUST_CHECK enum err_code store_group_step(struct store *s, const struct stored_group *was, int work,

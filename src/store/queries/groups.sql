@@ -174,9 +174,6 @@ SELECT {group_bare} FROM groups AS g WHERE g.work <> 0 AND g.id > $1 ORDER BY g.
 UPDATE groups SET work = $5, place = $6
 WHERE id = $1 AND work = $2 AND place = $3 AND (flags & 28) = ($4 & 28) AND state = 1;
 
--- name: groups_work_any
-SELECT id FROM groups WHERE work <> 0 LIMIT 1;
-
 -- name: group_members
 SELECT m.job FROM members AS m CROSS JOIN jobs AS j
 WHERE m.group_id = $1 AND m.job > $2 AND j.id = m.job ORDER BY m.job LIMIT $3;

@@ -103,7 +103,8 @@ seen AS (UPDATE workers w SET seen_at = t.seen_at FROM told t
 SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE state = 3),
        EXISTS (SELECT 1 FROM servers
                WHERE alive_until_at > 0 AND alive_until_at < now_at AND node <> $1),
-       EXISTS (SELECT 1 FROM work WHERE finished_at = 0),
+       EXISTS (SELECT 1 FROM work WHERE finished_at = 0)
+           OR EXISTS (SELECT 1 FROM groups WHERE work <> 0),
        EXISTS (SELECT 1 FROM emitters WHERE fate <> 0 OR visible_upto > 0),
        EXISTS (SELECT 1 FROM queues AS q WHERE q.state IN (1, 3) -- those that start jobs
                    AND (SELECT j.state FROM jobs AS j
