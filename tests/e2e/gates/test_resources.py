@@ -44,6 +44,7 @@ def test_slots_are_shared_by_all_claimers_and_shown_with_their_holders(client, s
     assert claimed(client) == []
     shown = client.ok("GET", "/v1/resources/api", status=200)
     assert (shown["slots"], shown["in_use"], shown["open"]) == (2, 2, True)
+    assert shown["waiting"] == 1
     assert sorted(h["job"] for h in shown["holders"]) == sorted(j["id"] for j in jobs)
     client.finish(jobs[0])
     assert len(claimed(client)) == 1
