@@ -142,16 +142,20 @@ static bool scan_string(const char **at, const char *end, const char *member,
     return true;
 }
 
-/* Each job's id and lease go into the next finish.  Results have an id but no lease. */
+/* Each job's id and lease, which follow each other, go into the next finish.  Results and groups
+ * have an id but no lease. */
 static unsigned scan_jobs(struct talk *t, struct slice body)
 {
+    static const char then[] = ",\"lease\":\"";
     const char *end = body.data + body.size;
     const char *at = memmem(body.data, body.size, "\"jobs\":[", 8);
     struct slice id;
     struct slice lease;
 
-    while (at != NULL && t->held < t->asked_claims && scan_string(&at, end, "\"id\":\"", &id) &&
-           scan_string(&at, end, "\"lease\":\"", &lease)) {
+    while (at != NULL && t->held < t->asked_claims && scan_string(&at, end, "\"id\":\"", &id)) {
+        if (!slice_begins(slice_make(at, (size_t)(end - at)), slice_of(then)) ||
+            !scan_string(&at, end, then, &lease))
+            continue;
         buf_add_str(&t->finish, "{\"id\":\"");
         buf_add_slice(&t->finish, id);
         buf_add_str(&t->finish, "\",\"lease\":\"");
