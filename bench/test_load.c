@@ -138,7 +138,7 @@ static void what_a_claim_brought_is_finished_by_the_next(void **state)
     fixture_open(&f, &load_http, 3);
     assert_int_equal(f.protocol->claim(&f.conn, 3, 0), 0);
     http_answer(&text, "200 OK",
-                "{\"jobs\":[{\"id\":\"A\",\"params\":{\"x\":\"y\"},\"lease\":\"a1\"},"
+                "{\"jobs\":[{\"id\":\"A\",\"lease\":\"a1\",\"group\":{\"id\":\"G\"}},"
                 "{\"id\":\"B\",\"lease\":\"b1\"}],\"results\":[{\"id\":\"Z\",\"ok\":true}],"
                 "\"lost\":[],\"cancel\":[]}");
     assert_int_equal(feed(&f, text.data, text.size, E_OK), text.size);
