@@ -53,8 +53,8 @@ static void keep_config(struct worker *w, const struct worker_config *config)
     w->work_dir = keep_text(w, config->work_dir);
     if (c->slots <= 0)
         c->slots = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (c->slots > SLOT_COUNT_MAX / 3)
-        c->slots = SLOT_COUNT_MAX / 3;
+    if (c->slots > (SLOT_COUNT_MAX - FILTER_SLOTS) / 3)
+        c->slots = (SLOT_COUNT_MAX - FILTER_SLOTS) / 3;
     c->lease_us = c->lease_us > 0 ? c->lease_us : WORKER_LEASE_US;
     c->lifetime_us = c->lifetime_us > 0 ? c->lifetime_us : WORKER_LIFETIME_US;
     struct subscription *all = arena_array(&w->arena, config->n_topics + 1, sizeof(*all));
