@@ -86,7 +86,7 @@ struct gate_told {
     int64_t line;
     int64_t job;
     int64_t used;   /* -1: it is busy */
-    int64_t for_us; /* busy for so long */
+    int64_t for_us; /* length of the pause */
     struct slice why;
 };
 

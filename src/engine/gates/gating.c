@@ -7,7 +7,7 @@
 #include "engine/gates/lines.h"
 #include "engine/state.h"
 
-/* A reservation ends when no claim has asked for so long. */
+/* A reservation ends after this time without a claim. */
 #define ASKED_US (10 * US_PER_S)
 
 /* ---- making ---- */
